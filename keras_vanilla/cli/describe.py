@@ -37,8 +37,9 @@ def add_to(commands: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
     from keras_vanilla.export.metadata.flatbuffer import (
-        has_checksum,
+        CHECKSUM,
         read_description,
+        read_metadata,
         sha256_of,
     )
 
@@ -53,7 +54,8 @@ def run(options: argparse.Namespace) -> None:
         print(json_text({**dataclasses.asdict(description), "sha256": digest}))
     else:
         size = Path(options.file).stat().st_size
-        known = "as its checksum says" if has_checksum(options.file) else "no checksum"
+        has_checksum = read_metadata(options.file, CHECKSUM) is not None
+        known = "as its checksum says" if has_checksum else "no checksum"
         print(f"{model_name(options.file)}: {size:,} bytes, {known}")
         print(f"SHA-256 {digest}\n")
         print(description)

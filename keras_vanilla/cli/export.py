@@ -162,13 +162,12 @@ def _writer(options, settings):
 def _write_file(translator, options, config, sample):
     from keras_vanilla import export
     from keras_vanilla.export.metadata.flatbuffer import sha256_of
-    from keras_vanilla.export.metadata.model_card import card_path
 
     export.tflite(translator, options.output, config, sample=sample, say=say)
     print(f"SHA-256 of {options.output}: {sha256_of(options.output)}")
     if config.form == "text":
         about = translator.about.updated(config.about)
-        _say_what_comes_next(options, about, card_path(options.output))
+        _say_what_comes_next(options, about, Path(options.output).with_suffix(".md"))
     else:
         _say_what_comes_next(options, None)
 

@@ -15,6 +15,12 @@ QUANTIZATIONS = ("int8", "int4", None)
 OUTPUTS = ("alignment", "confidence")
 DECODING_OPTIONS = ("beam_size", "length_penalty", "no_loops")  # available in files
 ABOUT_OPTIONS = tuple(field.name for field in dataclasses.fields(About))
+LENGTHS = ("max_bytes", "max_source_length", "max_length")
+NOT_IN_FORM = {
+    "text": (),
+    "steps": ("max_bytes", "decoding", "outputs"),  # of ids; the app searches
+    "inside": ("decoding", "outputs"),
+}
 LONGEST_TEXT = 2**20  # bytes; the tokenizer's tensors are about a hundred times as long
 
 
@@ -94,76 +100,43 @@ class ExportConfig:
             )
         return dataclasses.replace(config, **settings)
 
-    @property
-    def takes_text(self) -> bool:
-        """True if the input of the file is text."""
-        return FORMS[self.form].takes_text
-
     def __post_init__(self):
+        def keep(name, value):  # converts NumPy's numbers to Python's
+            object.__setattr__(self, name, value)
+
         check_choice("form", self.form, tuple(FORMS))
         check_choice("quantize", self.quantize, QUANTIZATIONS)
         check_choice("check", self.check, CHECKS)
-        for name, value, kind in (
-            ("decoding", self.decoding, DecodingConfig),
-            ("about", self.about, About),
-        ):
-            if not isinstance(value, kind):
+        for name, kind in (("decoding", DecodingConfig), ("about", About)):
+            if not isinstance(value := getattr(self, name), kind):
                 raise TypeError(
                     f"`{name}` must be of the type {kind.__name__}. Received: {value!r}"
                 )
-        self._check_lengths()
-        self._check_decoding()
-        self._check_outputs()
-
-    def _check_lengths(self):
-        if self.max_bytes is not None and not self.takes_text:
-            raise ValueError(
-                "`max_bytes` is for forms that take text. Received: "
-                f"max_bytes={self.max_bytes!r} and form={self.form!r}"
-            )
-        for name, most in (
-            ("max_bytes", LONGEST_TEXT),
-            ("max_source_length", None),
-            ("max_length", None),
-        ):
-            if (value := getattr(self, name)) is not None:
-                value = check_integer(name, value, 1, most)  # NumPy's to Python's
-                object.__setattr__(self, name, value)
-
-    def _check_decoding(self):
-        if not isinstance(self.decoding.no_loops, bool):
-            raise ValueError(
-                "`no_loops` of a file must be True or False, as the file has the "
-                "LoopGuard of its own vocabulary. Received: "
-                f"{self.decoding.no_loops!r:.60}"
-            )
         in_a_file = {name: getattr(self.decoding, name) for name in DECODING_OPTIONS}
-        if self.decoding != DecodingConfig(**in_a_file):
-            names = ", ".join(DECODING_OPTIONS)
+        has_guard = not isinstance(self.decoding.no_loops, bool)
+        if has_guard or self.decoding != DecodingConfig(**in_a_file):
             raise ValueError(
-                f"`decoding` may have {names}; the longest output is the file's "
-                f"`max_length`. Received: {self.decoding}"
+                "`decoding` of a file may have beam_size, length_penalty, and no_loops "
+                "that is True or False; the longest output is the file's `max_length`. "
+                f"Received: {self.decoding}"
             )
-        if not FORMS[self.form].searches and self.decoding != DecodingConfig():
-            raise ValueError(
-                f"A file of the form {self.form!r} leaves the search to the app and "
-                f"takes no settings of a search. Received: {in_a_file}"
-            )
-
-    def _check_outputs(self):
         if isinstance(self.outputs, str):
             raise TypeError(
                 f"`outputs` must be a list of str. Received: {self.outputs!r}"
             )
         for name in self.outputs:
             check_choice("outputs", name, OUTPUTS)
-        if self.outputs and self.form != "text":
-            raise ValueError(
-                "`outputs` are for files of the form 'text'. Received: "
-                f"outputs={list(self.outputs)} and form={self.form!r}"
-            )
-        in_order = tuple(name for name in OUTPUTS if name in self.outputs)
-        object.__setattr__(self, "outputs", in_order)
+        keep("outputs", tuple(name for name in OUTPUTS if name in self.outputs))
+        for name in LENGTHS:
+            if (value := getattr(self, name)) is not None:
+                most = LONGEST_TEXT if name == "max_bytes" else None
+                keep(name, check_integer(name, value, 1, most))
+        for name in NOT_IN_FORM[self.form]:
+            if (value := getattr(self, name)) != getattr(ExportConfig, name):
+                raise ValueError(
+                    f"`{name}` is not available in a file of the form {self.form!r}. "
+                    f"Received: {value!r}"
+                )
 
 
 EXPORT_OPTIONS = (

@@ -1,24 +1,27 @@
 """TensorFlow modules to SavedModels, and to `.tflite` files with 32, 8 or 4 bits."""
 
 import logging
+import math
 import re
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import keras
 import numpy as np
 import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_vanilla._checks import first_line
+from keras_vanilla._checks import check_choice, first_line
 from keras_vanilla._operators import use_operators
 from keras_vanilla._types import PathLike
 from keras_vanilla.export.metadata.flatbuffer import unpacked
-from keras_vanilla.export.phone_operators import PhoneOperators
+from keras_vanilla.export.phone_operators import PhoneOperators, fused_attentions
 from keras_vanilla.models.fake_quantization import LARGEST, SMALLEST_MATRIX
 from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.tokenizer import MarianTokenizer
 from keras_vanilla.translation import Translator
 
+BYTES = {"int4": 0.5, "int8": 1, None: 4}  # per number of a large matrix
 # Operators that accept 4 bits as second input, and the first versions that do.
 INT4_VERSIONS = {
     schema.BuiltinOperator.FULLY_CONNECTED: 12,
@@ -51,6 +54,26 @@ def require_tensorflow() -> None:
             "Export needs Keras on TensorFlow: set KERAS_BACKEND=tensorflow before "
             f"Keras is imported. Received: backend {backend!r}"
         )
+
+
+def in_target_language(translator: Translator, tag: str | None) -> Translator:
+    """Returns a translator that adds one language code to every source.
+
+    Args:
+        translator: Translator. Returned unchanged if its texts have no language codes.
+        tag: str or None. The language as a BCP-47 tag, such as "fra" for ">>fra<<" or
+            "zho-Hans" for ">>zho_Hans<<"; None expects the codes in the texts.
+    Raises:
+        ValueError: if the vocabulary has language codes, but not this one.
+    """
+    tokenizer = translator.tokenizer
+    if tag is None or not isinstance(tokenizer, MarianTokenizer):
+        return translator
+    tags = {language.replace("_", "-"): language for language in tokenizer.languages}
+    if not tags:
+        return translator
+    language = tags[check_choice("target_language", tag, tuple(tags))]
+    return translator.replace(tokenizer=tokenizer.with_target_language(language))
 
 
 def convert(
@@ -136,24 +159,27 @@ def round_to_int4(file: schema.ModelT) -> None:
     Args:
         file: ModelT, the file's tables, modified in place.
     """
-    for index, tensors in _matrices(file).items():
-        buffer = file.buffers[index]
-        numbers, scale = _rounded(buffer.data.view("<f4").reshape(tensors[0].shape))
+    for index, reads in _matrices(file).items():
+        buffer, shape = file.buffers[index], reads[0][0].shape
+        numbers, scale = _rounded(buffer.data.view("<f4").reshape(shape))
         buffer.data = _pairs(numbers)
-        for tensor in tensors:
+        for tensor, operator in reads:
             tensor.type = schema.TensorType.INT4
             tensor.quantization = schema.QuantizationParametersT(
                 scale=scale, zeroPoint=np.zeros(len(scale), "int64")
             )
-    _raise_versions(file)
+            code = file.operatorCodes[operator.opcodeIndex]
+            code.version = max(code.version, INT4_VERSIONS[code.builtinCode])
+            if code.builtinCode == schema.BuiltinOperator.FULLY_CONNECTED:
+                operator.builtinOptions.asymmetricQuantizeInputs = True
 
 
 def _matrices(file):
-    """Returns the tensors of each buffer to round, by the buffer's index."""
-    tensors, others = defaultdict(list), set()
+    """Returns, for each buffer to round, its tensors and the operators that read it."""
+    reads, others = defaultdict(list), set()
     for graph in file.subgraphs:
         for operator in graph.operators:
-            code = _code(file, operator).builtinCode
+            code = file.operatorCodes[operator.opcodeIndex].builtinCode
             for position, tensor_index in enumerate(operator.inputs):
                 if tensor_index < 0:  # an optional input
                     continue
@@ -164,12 +190,12 @@ def _matrices(file):
                     and np.prod(tensor.shape) >= SMALLEST_MATRIX
                 )
                 if code in INT4_VERSIONS and position == 1 and is_large:
-                    tensors[tensor.buffer].append(tensor)
+                    reads[tensor.buffer].append((tensor, operator))
                 else:
                     others.add(tensor.buffer)
     return {
-        index: readers
-        for index, readers in tensors.items()
+        index: pairs
+        for index, pairs in reads.items()
         if index not in others and file.buffers[index].data is not None
     }
 
@@ -188,20 +214,35 @@ def _pairs(numbers):
     return halves[::2] | halves[1::2] << 4
 
 
-def _code(file, operator):
-    return file.operatorCodes[operator.opcodeIndex]
+def structure_faults(
+    file: schema.ModelT, model: Transformer, quantize: str | None
+) -> list[str]:
+    """Finds matrices that a file stores more than once, or does not round.
 
-
-def _raise_versions(file):
-    """Sets the versions and options of the operators that read 4 bits."""
-    for graph in file.subgraphs:
-        for operator in graph.operators:
-            code = _code(file, operator)
-            if code.builtinCode not in INT4_VERSIONS:
-                continue
-            table = graph.tensors[operator.inputs[1]]
-            if table.type != schema.TensorType.INT4:
-                continue
-            code.version = max(code.version, INT4_VERSIONS[code.builtinCode])
-            if code.builtinCode == schema.BuiltinOperator.FULLY_CONNECTED:
-                operator.builtinOptions.asymmetricQuantizeInputs = True
+    Args:
+        file: ModelT, the tables of a `.tflite` file.
+        model: Transformer that was exported.
+        quantize: "int8", "int4", or None for float32.
+    Returns:
+        List of str, one sentence per fault.
+    """
+    in_file, in_model = Counter(), Counter()  # bytes and matrices, by size
+    tensors = {t.buffer: t for graph in file.subgraphs for t in graph.tensors}
+    for index, tensor in tensors.items():
+        data, shape = file.buffers[index].data, tensor.shape
+        if data is not None and shape is not None and len(shape) == 2:
+            in_file[math.prod(map(int, shape))] += len(data)
+    for weight in model.weights:
+        if len(weight.shape) > 1:
+            in_model[math.prod(weight.shape)] += 1
+    for attention in fused_attentions(model):
+        size = math.prod(attention.query_dense.kernel.shape)
+        in_model[size] -= 3
+        in_model[3 * size] += 1
+    return [
+        f"Matrices of {size:,} numbers take {in_file[size]:,} bytes of the file, more "
+        f"than the {needed:,} of the model."
+        for size, count in sorted(in_model.items())
+        for needed in [count * math.ceil(size * BYTES[quantize])]
+        if size >= SMALLEST_MATRIX and in_file[size] > needed
+    ]

@@ -38,13 +38,9 @@ class TextForm(tf.Module):
     Args:
         translator: Translator that computes in float32.
         description: Description of the file.
-    Attributes:
-        tokenizer: TokenizerGraph.
     Raises:
         ValueError: as in `TokenizerGraph`.
     """
-
-    metadata = None  # additional metadata entries, by name
 
     def __init__(self, translator: Translator, description: Description):
         super().__init__()
@@ -52,10 +48,19 @@ class TextForm(tf.Module):
         self._outputs, self._end_id, self._pad_id = outputs, model.end_id, model.pad_id
         self._max_bytes = description.max_bytes
         self._max_source_tokens = description.max_source_tokens
-        self.tokenizer = _tokenizer_graph(translator, description)
+        self._max_output_tokens = description.max_output_tokens
+        self._tokenizer = _tokenizer_graph(translator, description)
         self._before_text = tokens_before_text(translator.tokenizer)
-        first_source = self._before_text if "alignment" in outputs else None
-        self._search = _OneSentence(translator, description, first_source)
+        decoding = description.decoding.of_vocabulary(
+            lambda: loop_guard(translator.tokenizer)
+        )
+        self._search = SearchGraph(
+            model,
+            decoding,
+            self._max_output_tokens,
+            return_notes=bool(outputs),
+            first_source=self._before_text if "alignment" in outputs else None,
+        )
 
     def signatures(self) -> dict:
         """Returns the functions of the file, by name."""
@@ -63,16 +68,31 @@ class TextForm(tf.Module):
         return {"translate": tf.function(self._translate, [text], autograph=False)}
 
     def _translate(self, text):
-        source_ids, count, spans = self.tokenizer.encode(text)
+        source_ids, count, spans = self._tokenizer.encode(text)
         empty = count <= self._before_text + 1  # a language code and an end
         too_long = count > self._max_source_tokens
         skipped = empty | too_long
-        ids, score, notes = self._search(source_ids, tf.where(skipped, 1, count))
+        ids, score, notes = self._searched(source_ids, tf.where(skipped, 1, count))
         ids = tf.where(skipped, self._pad_id, ids)
         score = tf.where(empty, 0.0, tf.where(too_long, math.nan, score))
-        translation, _, ends = self.tokenizer.decode(ids)
+        translation, _, ends = self._tokenizer.decode(ids)
         about_tokens = self._about_tokens(ids, ends, spans, notes)
         return {"text": translation, "ids": ids, "score": score, **about_tokens}
+
+    def _searched(self, source_ids, count):
+        """Searches with tensors as long as the sentence: a short one is fast.
+
+        Returns ids (L,), padded; the score; and the notes (L,) of each token.
+        """
+        sentence = tf.slice(source_ids, [0], tf.reshape(count, [1]))
+        ids, scores, *notes = self._search(tf.expand_dims(sentence, 0))
+        pads = tf.constant([self._pad_id] * self._max_output_tokens)
+        ids, score = slice_update(pads, (0,), ids[0]), scores[0]
+        padded = {
+            name: slice_update(tf.zeros(pads.shape, values.dtype), (0,), values[0])
+            for name, values in (notes[0] if notes else {}).items()
+        }
+        return ids, score, padded
 
     def _about_tokens(self, ids, ends, spans, notes):
         """Computes the additional `outputs`."""
@@ -101,8 +121,6 @@ class StepsForm(tf.Module):
         translator: Translator that computes in float32.
         description: Description of the file.
     """
-
-    tokenizer = metadata = None
 
     def __init__(self, translator: Translator, description: Description):
         super().__init__()
@@ -163,8 +181,7 @@ class InsideForm(StepsForm):
     Signature `decode_step`: as in `StepsForm`, plus decoder_i_self float32 (1, N, 1, L)
     and decoder_i_cross (1, N, 1, S) for each decoder layer i.
 
-    Metadata `keras_vanilla_vocabulary`: JSON with "start_id", "pad_id" and "pieces",
-    the name of each target id.
+    The file has a `vocabulary_entry`.
 
     Args:
         translator: Translator that computes in float32.
@@ -175,13 +192,7 @@ class InsideForm(StepsForm):
 
     def __init__(self, translator: Translator, description: Description):
         super().__init__(translator, description)
-        self.tokenizer = _tokenizer_graph(translator, description)
-        self._vocabulary = vocabulary_entry(translator.tokenizer)
-
-    @property
-    def metadata(self) -> dict[str, bytes]:
-        """Additional metadata entries of the file, by name."""
-        return {VOCABULARY: self._vocabulary}
+        self._tokenizer = _tokenizer_graph(translator, description)
 
     def signatures(self) -> dict:
         """Returns the functions of the file, by name."""
@@ -190,7 +201,7 @@ class InsideForm(StepsForm):
         return {**super().signatures(), "encode": encode}
 
     def _encode_text(self, text):
-        ids, count, spans = self.tokenizer.encode(text)
+        ids, count, spans = self._tokenizer.encode(text)
         ids = tf.reshape(ids, [1, self._max_source_tokens])
         weights = {}
         self._model.encoder(ids, weights)  # the converter merges both
@@ -214,47 +225,11 @@ def _tokenizer_graph(translator, description):
 
 
 def vocabulary_entry(tokenizer: TokenizerProtocol) -> bytes:
-    """Returns JSON with the names of all target ids, the start id and the pad id."""
+    """Returns JSON with "start_id", "pad_id" and "pieces", the names of target ids."""
     name = target_names(tokenizer)
     ids = {"start_id": tokenizer.start_id, "pad_id": tokenizer.pad_id}
     pieces = [name(id_) for id_ in range(tokenizer.target_vocabulary_size)]
     return json.dumps({**ids, "pieces": pieces}, ensure_ascii=False).encode()
-
-
-class _OneSentence(tf.Module):
-    """The search for one sentence, with tensors as long as the sentence.
-
-    The time for a short sentence does not depend on the limits.
-
-    Call arguments:
-        source_ids: int32 tensor (S,).
-        count: int32 tensor (). Number of ids of the sentence, at least 1.
-    Returns:
-        Int32 tensor (L,), padded; float32 tensor (), the score; and a dict of tensors
-        (L,), the notes of the search for each token.
-    """
-
-    def __init__(self, translator, description, first_source):
-        super().__init__()
-        model, length = translator.model, description.max_output_tokens
-        decoding = description.decoding.of_vocabulary(
-            lambda: loop_guard(translator.tokenizer)
-        )
-        has_notes = bool(description.outputs)
-        self._search = SearchGraph(model, decoding, length, has_notes, first_source)
-        self._pads = [model.pad_id] * length
-
-    def __call__(self, source_ids, count):
-        sentence = tf.slice(source_ids, [0], tf.reshape(count, [1]))
-        ids, scores, *notes = self._search(tf.expand_dims(sentence, 0))
-        ids = slice_update(tf.constant(self._pads), (0,), ids[0])
-        notes = notes[0] if notes else {}
-        return ids, scores[0], {name: self._padded(x) for name, x in notes.items()}
-
-    def _padded(self, values):
-        """Pads with zeros: (1, n) -> (L,)."""
-        zeros = tf.zeros([len(self._pads)], values.dtype)
-        return slice_update(zeros, (0,), values[0])
 
 
 def _named(weights):

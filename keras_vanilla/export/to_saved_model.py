@@ -123,28 +123,22 @@ class _TranslatorGraph(tf.Module):
         }
 
     def _translate_ids(self, source_ids):
+        known = (source_ids >= 0) & (source_ids < self._vocabulary_size)
         real = tf.cast(source_ids != self._pad_id, tf.int32)
-        lengths = tf.reduce_sum(real, axis=1)
-        checks = [self._assert_known(source_ids), self._assert_short(lengths)]
+        longest = tf.reduce_max(tf.pad(tf.reduce_sum(real, axis=1), [[0, 1]]))
+        of_ids = f"Source ids must be at least 0 and below {self._vocabulary_size}."
+        of_rows = f"A row of source_ids may have at most {self._max_length} tokens."
+        checks = [
+            tf.debugging.Assert(
+                tf.reduce_all(known),
+                [f"{of_ids} Received:", tf.boolean_mask(source_ids, ~known)],
+            ),
+            tf.debugging.Assert(
+                longest <= self._max_length, [f"{of_rows} Received:", longest]
+            ),
+        ]
         with tf.control_dependencies(checks):
             return {"ids": self._search(tf.identity(source_ids))[0]}
-
-    def _assert_known(self, source_ids):
-        known = (source_ids >= 0) & (source_ids < self._vocabulary_size)
-        message = (
-            "Each source id must be at least 0 and below the size of the vocabulary, "
-            f"{self._vocabulary_size}. Received:"
-        )
-        unknown = tf.boolean_mask(source_ids, ~known)
-        return tf.debugging.Assert(tf.reduce_all(known), [message, unknown])
-
-    def _assert_short(self, lengths):
-        longest = tf.reduce_max(tf.concat([[0], lengths], axis=0))
-        message = (
-            f"A row of source_ids has more tokens than the {self._max_length} that "
-            "this model takes. Received:"
-        )
-        return tf.debugging.Assert(longest <= self._max_length, [message, longest])
 
 
 class CoreTokenizer:

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ from keras_vanilla._atomic_write import (
     atomic_write_text,
     refuse_unwritable,
 )
+from keras_vanilla._checks import check_integer
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.checks.runners import TfliteFile
-from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.checks.verification import (
     checked_sentences,
     compare,
@@ -26,23 +25,23 @@ from keras_vanilla.export.config import ExportConfig
 from keras_vanilla.export.conversion import (
     check_translator,
     convert,
+    in_target_language,
     require_tensorflow,
+    structure_faults,
 )
 from keras_vanilla.export.metadata.description import Description
 from keras_vanilla.export.metadata.flatbuffer import with_description
-from keras_vanilla.export.metadata.model_card import card_path, model_card_text
-from keras_vanilla.export.signatures import GRAPHS
-from keras_vanilla.export.target_language import in_target_language
+from keras_vanilla.export.metadata.model_card import model_card
+from keras_vanilla.export.signatures import GRAPHS, VOCABULARY, vocabulary_entry
 from keras_vanilla.translation import Translator
 
 USUAL_BYTES, USUAL_TOKENS = 512, 128
-USUAL = ExportConfig()
 
 
 def tflite(
     translator: Translator,
     path: PathLike,
-    config: ExportConfig = USUAL,
+    config: ExportConfig | None = None,
     *,
     sample: Sequence[str] | None = None,
     say: Callable[[str], None] | None = None,
@@ -72,7 +71,7 @@ def tflite(
         translator: Translator.
         path: path that ends with ".tflite". The file is written atomically, and missing
             parent folders are created.
-        config: ExportConfig. The default is int8 with greedy search.
+        config: ExportConfig, or None for int8 with greedy search.
         sample: list of str or None. Sentences in the source language to check the file
             with; None makes some up from frequent words.
         say: function that is called with a sentence before each step that takes a
@@ -92,17 +91,12 @@ def tflite(
         RuntimeError: if the file does not pass the check, the graph needs operators
             that are not builtin, or Keras does not run on TensorFlow.
     """
-    if config is None:  # until 0.6.0 this was `quantize`, and None was float32
-        raise TypeError(
-            "`config` must be an ExportConfig; a file in float32 is written by "
-            "quantize=None. Received: None"
-        )
     config, path = ExportConfig.of(config, **settings), Path(path)
     check_translator(translator)
     require_tensorflow()
     if path.suffix != ".tflite":
         raise ValueError(f"A TFLite file's name ends with .tflite. Received: {path}")
-    card = card_path(path) if config.form == "text" else None
+    card = path.with_suffix(".md") if config.form == "text" else None
     for target in filter(None, (path, card)):
         refuse_unwritable(target)
     description = described(translator, path.stem, config)
@@ -123,8 +117,7 @@ def tflite(
                 say(f"Comparing {path.name} with Keras.")
                 _verify(translator, temporary, sample)
             if card is not None:
-                digest = hashlib.sha256(content).hexdigest()
-                text = model_card_text(description, path.name, len(content), digest)
+                text = model_card(description, path.name, content)
                 atomic_write_text(card, text, overwrite=False)
                 undo.callback(card.unlink)  # a retry needs the name
         undo.pop_all()
@@ -143,13 +136,15 @@ def described(translator: Translator, name: str, config: ExportConfig) -> Descri
     """
     model, decoding = translator.model, config.decoding
     about = translator.about.updated(config.about)
-    max_bytes = config.max_bytes or (USUAL_BYTES if config.takes_text else None)
-    source_tokens = _length(config, "max_source_length", model.max_length)
-    output_tokens = _length(config, "max_length", model.max_length)
+    most = model.max_length
+    source_tokens = config.max_source_length or min(USUAL_TOKENS, most)
+    check_integer("max_source_length", source_tokens, 1, most)
+    output_tokens = config.max_length or min(USUAL_TOKENS, most)
+    check_integer("max_length", output_tokens, 1, most)
     description = Description(
         **{"name": name} | about.stated() | {"examples": []},
         form=config.form,
-        max_bytes=max_bytes,
+        max_bytes=None if config.form == "steps" else config.max_bytes or USUAL_BYTES,
         max_source_tokens=source_tokens,
         max_output_tokens=longest_output(source_tokens, output_tokens),
         beam_size=decoding.beam_size,
@@ -169,17 +164,6 @@ def described(translator: Translator, name: str, config: ExportConfig) -> Descri
     return dataclasses.replace(description, examples=short)
 
 
-def _length(config, name, most):
-    """Returns the limit of a file in tokens, at most that of the model."""
-    value = getattr(config, name)
-    if value is not None and value > most:
-        raise ValueError(
-            f"`{name}` must be at most the model's `max_length`, {most}. "
-            f"Received: {value}"
-        )
-    return value or min(USUAL_TOKENS, most)
-
-
 def _converted(translator, description):
     """Returns the bytes of the file; checks the structure."""
     # `convert` changes the operators of layers. A copy is used, because another thread
@@ -187,11 +171,11 @@ def _converted(translator, description):
     copy = translator.copy()
     graph = GRAPHS[description.form](copy, description)
     file = convert(graph, copy.model, description.quantize)
-    content = with_description(file, description, graph.metadata)
-    tables = graph.tokenizer.nbytes if graph.tokenizer else 0
-    model, quantize = translator.model, description.quantize
-    _refuse(structure_faults(file, len(content), model, quantize, tables))
-    return content
+    _refuse(structure_faults(file, translator.model, description.quantize))
+    entries = {}
+    if description.form == "inside":
+        entries[VOCABULARY] = vocabulary_entry(translator.tokenizer)
+    return with_description(file, description, entries)
 
 
 def _verify(translator, path, sample):

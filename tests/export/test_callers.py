@@ -17,7 +17,7 @@ import pytest
 from keras_vanilla.cli import parser
 from keras_vanilla.export.metadata.description import Description
 from keras_vanilla.export.metadata.flatbuffer import unpacked, with_description
-from keras_vanilla.export.metadata.model_card import write_model_card
+from keras_vanilla.export.metadata.model_card import model_card
 
 FOLDER = Path(__file__).resolve().parents[2] / "export"
 CALLERS = [
@@ -210,7 +210,7 @@ def test_a_wrong_file_is_one_sentence(module, python, tmp_path):
 def test_the_example_of_a_model_card_runs(python, file):
     sizes = {"max_bytes": 131, "max_source_tokens": 40, "max_output_tokens": 40}
     description = Description(name="echo", parameters=0, **sizes)
-    card = write_model_card(description, file).read_text(encoding="utf-8")
+    card = model_card(description, file.name, file.read_bytes())
     (example,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
     example = example.replace('"translator.tflite"', repr(str(file)))
     assert run(python, "-c", example).stdout == "Text to translate.\n"

@@ -120,7 +120,7 @@ def test_long_texts_of_batch_are_marked_and_others_translated(loaded):
 def test_row_of_ids_that_is_too_long_is_refused_not_cut(translate_ids):
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         translate_ids([[7] * 60 + [3], [7, 3] + [0] * 59])
-    assert "A row of source_ids has more tokens than the 60" in str(caught.value)
+    assert "A row of source_ids may have at most 60 tokens" in str(caught.value)
     assert translate_ids([[7, 3] + [0] * 59]).shape == (1, 60)  # pads do not count
 
 
@@ -129,7 +129,7 @@ def test_id_outside_the_vocabulary_is_refused(trained_translator, translate_ids)
     for wrong in (-1, size):
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
             translate_ids([[7, wrong, 3]])
-        assert f"the size of the vocabulary, {size}. Received" in str(caught.value)
+        assert f"at least 0 and below {size}. Received" in str(caught.value)
         assert f"[{wrong}]" in str(caught.value)
 
 

@@ -33,16 +33,6 @@ class MetricComparison:
     file: float
     p_value: float
 
-    @property
-    def is_lower(self) -> bool:
-        """True if the file loses more than `MOST_LOSS`."""
-        return self.keras - self.file > MOST_LOSS
-
-    @property
-    def is_significantly_lower(self) -> bool:
-        """True if `is_lower` and the loss is significant."""
-        return self.is_lower and self.p_value < SIGNIFICANT
-
     def __str__(self):
         return (
             f"{self.name} {self.file:.2f}, in Keras {self.keras:.2f} "
@@ -69,15 +59,13 @@ def compare_quality(
 
     metrics = {"BLEU": BLEU(force=True), "chrF": CHRF()}
     systems = [("Keras", keras_texts), ("file", file_texts)]
-    test = PairedTest(systems, metrics, [references], "bs", RESAMPLES)
-    _, scores = test()
+    _, scores = PairedTest(systems, metrics, [references], "bs", RESAMPLES)()
     del scores["System"]  # a column of names; the others are in the metrics' order
-    is_same = list(keras_texts) == list(file_texts)  # undefined for equal texts
+    is_same = list(keras_texts) == list(file_texts)  # the p-value is not defined
     return tuple(
-        MetricComparison(
-            name, keras.score, file.score, 1.0 if is_same else float(file.p_value)
-        )
+        MetricComparison(name, keras.score, file.score, 1.0 if is_same else p_value)
         for name, (keras, file) in zip(metrics, scores.values(), strict=True)
+        for p_value in [float(file.p_value)]
     )
 
 
@@ -113,25 +101,20 @@ class TextDifference:
         line: int. Number of the sentence, from 1.
         expected: str. Keras's translation.
         received: str. The file's translation.
-        segmentations: pair of lists of str, or None. The sentence's pieces in Keras and
-            in the file, if they differ.
-        score_tie: bool. Whether the two segmentations have exactly the same score, so
-            that both are correct.
+        tie: bool. Whether the tokenizers of Keras and of a SavedModel segment the
+            sentence differently, with equal scores, so that both are correct.
     """
 
     line: int
     expected: str
     received: str
-    segmentations: tuple[list[str], list[str]] | None = None
-    score_tie: bool = False
+    tie: bool = False
 
     def __str__(self):
-        shown = f"  line {self.line}: {self.received!r} instead of {self.expected!r}"
-        if self.segmentations is None:
-            return shown
-        why = "an exact tie of" if self.score_tie else "NO tie of"
-        ours, theirs = map(" ".join, self.segmentations)
-        return f"{shown}, {why} the segmentations {ours!r} and {theirs!r}"
+        why = ", a tie of two segmentations" if self.tie else ""
+        return (
+            f"  line {self.line}: {self.received!r} instead of {self.expected!r}{why}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,24 +213,21 @@ class Report:
 
     def _losses(self) -> Iterator[str]:
         """Yields a sentence for each way in which translations differ too much."""
-        lower = [metric for metric in self.metrics if metric.is_lower]
+        lower = [each for each in self.metrics if each.keras - each.file > MOST_LOSS]
         for metric in lower:
-            if self.quantized and metric.is_significantly_lower:
+            if self.quantized and metric.p_value < SIGNIFICANT:
                 yield f"The translations are worse than Keras's: {metric}."
-        most = FAR_SHARE * self.sentences
-        most += 2 * math.sqrt(FAR_SHARE * (1 - FAR_SHARE) * self.sentences)
-        if not self.quantized and self.far:
-            yield f"{self.far} of {self.sentences} sentences differ by more than a tie."
-        elif self.far > most and (lower or not self.metrics):
+        most = 0
+        if self.quantized:
+            deviation = math.sqrt(FAR_SHARE * (1 - FAR_SHARE) * self.sentences)
+            most = FAR_SHARE * self.sentences + 2 * deviation
+        if self.far > most and (lower or not self.quantized or not self.metrics):
             yield (
-                f"{self.far} of {self.sentences} sentences, more than one in twenty, "
-                f"differ by more than {self._tie}."
+                f"{self.far} of {self.sentences} sentences differ by more than "
+                f"{self._tie}."
             )
         lines = {difference.line for difference in self.differences}
-        if not all(
-            text.score_tie or (text.segmentations is None and text.line in lines)
-            for text in self.text_differences
-        ):
+        if not all(text.tie or text.line in lines for text in self.text_differences):
             yield "Texts differ where ids do not."
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from keras_vanilla._checks import extra_missing, first_line
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding.hypothesis_end import longest_output
-from keras_vanilla.export.metadata.description import FORMS, Description
+from keras_vanilla.export.metadata.description import Description
 from keras_vanilla.export.metadata.flatbuffer import read_description
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation.buckets import bucket_width, pad_rows
@@ -46,7 +46,6 @@ class SavedModelFolder:
     """
 
     kind = "SavedModel"
-    skips_blank_texts = False
     milliseconds = ()
 
     def __init__(self, path: PathLike):
@@ -75,9 +74,8 @@ class SavedModelFolder:
                     f"The operators of {path}", "tensorflow-text", "text"
                 ) from error
             raise _damaged(path, error) from error
-        _require_signatures(
-            path, self._loaded.signatures, ("translate", "translate_ids")
-        )
+        names = "translate", "translate_ids"
+        _require_signatures(path, self._loaded.signatures, names)
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Returns target ids, int32 array (B, L), and translations, list of str."""
@@ -136,18 +134,13 @@ class TfliteFile:
             self._run = {n: interpreter.get_signature_runner(n) for n in names}
         except (RuntimeError, ValueError) as error:
             raise _damaged(path, error) from error
-        _require_signatures(path, names, FORMS[self.description.form].signatures)
-
-    @property
-    def skips_blank_texts(self) -> bool:
-        """True if the file does not search for the translation of a blank text."""
-        return self.description.form == "text"
+        _require_signatures(path, names, self.description.signatures)
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Returns target ids and translations.
 
-        The ids are an int32 array (B, L), the translations a list of str, or None if
-        the file does not output text.
+        The ids are an int32 array (B, L), the translations a sequence of str, or of
+        None if the file does not output text.
         """
         results = []
         for text, source in zip(texts, sources, strict=True):
@@ -158,8 +151,7 @@ class TfliteFile:
                 raise _cannot_run(self.path, error) from error
             self.milliseconds.append(1e3 * (time.perf_counter() - begin))
         ids, translations = zip(*results, strict=True)
-        has_text = self.description.form == "text"
-        return np.stack(ids), list(translations) if has_text else None
+        return np.stack(ids), translations
 
     def translate_text(self, text: str) -> tuple[np.ndarray, str, float]:
         """Returns ids (L,), translation and score of a text, for the form "text".
@@ -173,7 +165,7 @@ class TfliteFile:
         return result["ids"], translation, float(result["score"])
 
     def _padded_bytes(self, text):
-        text_bytes = bytes(text, "utf-8").ljust(self.description.max_bytes, b"\0")
+        text_bytes = text.encode().ljust(self.description.max_bytes, b"\0")
         return np.frombuffer(text_bytes, "uint8")
 
     def _translate(self, text, source, model):
@@ -182,16 +174,15 @@ class TfliteFile:
             ids, translation, _ = self.translate_text(text)
             return ids, translation
         if self.description.takes_text:
-            encoded = self._run["encode"](text=self._padded_bytes(text))
-            return self._searched(encoded, int(encoded["count"]), model), None
-        length = self.description.max_source_tokens
-        source_ids = pad_rows([source], length, model.pad_id)
-        encoded = self._run["encode"](source_ids=source_ids)
-        return self._searched(encoded, len(source), model), None
+            inputs = {"text": self._padded_bytes(text)}
+        else:
+            width = self.description.max_source_tokens
+            inputs = {"source_ids": pad_rows([source], width, model.pad_id)}
+        return self._searched(inputs, len(source), model), None
 
-    def _searched(self, encoded, count, model):
+    def _searched(self, inputs, count, model):
         """Runs a greedy search, as an app does it."""
-        step = self._run["decode_step"]
+        encoded, step = self._run["encode"](**inputs), self._run["decode_step"]
         cache = {
             name: encoded.get(name, np.zeros(tensor["shape"], "float32"))
             for name, tensor in step.get_input_details().items()

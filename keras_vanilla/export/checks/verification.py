@@ -1,9 +1,9 @@
 """Compares an exported file's translations with those of Keras."""
 
-import dataclasses
 import math
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -23,12 +23,13 @@ from keras_vanilla.export.checks.runners import (
     TfliteFile,
     open_exported,
 )
-from keras_vanilla.export.checks.structure import structure_faults
-from keras_vanilla.export.conversion import check_translator
+from keras_vanilla.export.conversion import (
+    check_translator,
+    in_target_language,
+    structure_faults,
+)
 from keras_vanilla.export.metadata.description import Description
 from keras_vanilla.export.metadata.flatbuffer import unpacked
-from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
-from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.models import fake_quantize
 from keras_vanilla.tokenizer.id_rows import checked_lines
 from keras_vanilla.tokenizer.protocol import tokens_before_text
@@ -86,18 +87,13 @@ def verify(
                 "There must be one reference for each sentence. Received: "
                 f"{len(references)} references and {len(sentences)} sentences"
             )
+    path = Path(path)
     translator, exported = translator.in_float32(), open_exported(path)
-    faults = _faults(translator, exported) if exported.kind == "TFLite" else ()
+    faults = ()
+    if exported.kind == "TFLite":
+        file, quantize = unpacked(path.read_bytes()), exported.description.quantize
+        faults = structure_faults(file, translator.model, quantize)
     return compare(translator, exported, sentences, references, faults)
-
-
-def _faults(translator, exported):
-    """Returns the faults in the structure of a `.tflite` file."""
-    description, content = exported.description, exported.path.read_bytes()
-    takes_text = description.takes_text
-    tables = TokenizerGraph(translator.tokenizer).nbytes if takes_text else 0
-    model, file = translator.model, unpacked(content)
-    return structure_faults(file, len(content), model, description.quantize, tables)
 
 
 def checked_sentences(name: str, sentences: Sequence[str]) -> list[str]:
@@ -157,6 +153,7 @@ def compare(
         translator = translator.copy()
         fake_quantize(translator.model, "int4")
     pairs = sorted(_translate_both(translator, exported, sentences, sources))
+    whole = [pair for pair in pairs if not pair.is_cut]
     metrics = ()
     if references is not None:
         ids = [pair.keras_ids for pair in pairs], [pair.file_ids for pair in pairs]
@@ -168,11 +165,21 @@ def compare(
         precision=description.quantize or "float32",
         sentences=len(pairs),
         differences=tuple(_differences(pairs, translator.model, description.decoding)),
-        text_differences=tuple(_text_differences(pairs, translator, exported.kind)),
+        text_differences=tuple(
+            TextDifference(
+                pair.line,
+                pair.keras_text,
+                pair.file_text,
+                exported.kind == "SavedModel"
+                and _is_tie(translator.tokenizer, pair.sentence),
+            )
+            for pair in pairs
+            if pair.file_text not in (None, pair.keras_text)
+        ),
         faults=tuple(faults),
-        endless=sum(pair.unfinished for pair in pairs),
-        inputs=len({pair.sentence for pair in pairs}),
-        outputs=len({pair.unlimited_ids for pair in pairs}),
+        endless=sum(not pair.ends for pair in whole),
+        inputs=len({pair.sentence for pair in whole}),
+        outputs=len({tuple(pair.keras_ids) for pair in whole}),
         milliseconds=tuple(exported.milliseconds),
         metrics=metrics,
     )
@@ -181,8 +188,7 @@ def compare(
 class _Pair(NamedTuple):
     """Keras's and the file's translation of one sentence; a file may output no text.
 
-    If the file's outputs are shorter than Keras's, `keras_ids` are from a search with
-    the file's length, and `unlimited_ids` from one without that limit.
+    `is_cut` is True for a translation without an end that is only limited by the file.
     """
 
     line: int
@@ -192,45 +198,48 @@ class _Pair(NamedTuple):
     file_ids: list[int]
     keras_text: str
     file_text: str | None
-    unlimited_ids: tuple[int, ...]
-    unfinished: bool
+    ends: bool
+    is_cut: bool
 
 
 def _translate_both(translator, exported, sentences, sources):
     """Yields a `_Pair` for each sentence, in a different order."""
     model, decoding = translator.model, exported.description.decoding
     blank = tokens_before_text(translator.tokenizer) + 1
-    for indices in length_buckets(sources):
-        texts, batch = [sentences[i] for i in indices], [sources[i] for i in indices]
-        file_ids, file_texts = exported.translate(texts, batch, model)
-        length = file_ids.shape[1]
-        unlimited_ids = translator.search(batch, decoding)
-        keras_ids = unlimited_ids[:, :length].copy()
-        longest = [longest_output(len(source), model.max_length) for source in batch]
-        stopped = [row for row, most in enumerate(longest) if most > length]
-        if stopped and not decoding.is_greedy:
-            # Under the limit, a beam search may find other hypotheses.
-            limited = dataclasses.replace(decoding, max_length=length)
-            stopped_batch = [batch[row] for row in stopped]
-            limited_ids = translator.search(stopped_batch, limited)
-            keras_ids[stopped] = limited_ids[:, : keras_ids.shape[1]]
-        keras_texts = translator.tokenizer.decode(keras_ids)
-        for row, index in enumerate(indices):
-            # Otherwise the translation is empty; a file of text does not search then.
-            has_piece = len(batch[row]) > blank
-            skipped = not has_piece and exported.skips_blank_texts
-            ends = model.end_id in [*unlimited_ids[row], *file_ids[row]]
-            yield _Pair(
-                index + 1,
-                texts[row],
-                batch[row],
-                [] if skipped else until_end(keras_ids[row].tolist(), model),
-                until_end(file_ids[row].tolist(), model),
-                keras_texts[row] if has_piece else "",
-                None if file_texts is None else file_texts[row],
-                tuple(until_end(unlimited_ids[row].tolist(), model)),
-                not (skipped or ends),
+    limit = exported.description.max_output_tokens
+    rows = {False: {}, True: {}}  # by whether the file has the lower limit
+    for index, source in enumerate(sources):
+        is_limited = longest_output(len(source), model.max_length) > limit
+        rows[is_limited][index] = source
+    for is_limited, group in rows.items():
+        settings = {"max_length": limit} if is_limited else {}
+        for indices in length_buckets(group):
+            texts, batch = (
+                [sentences[i] for i in indices],
+                [sources[i] for i in indices],
             )
+            keras_ids = translator.search(batch, decoding, **settings)
+            keras_texts = translator.tokenizer.decode(keras_ids)
+            file_ids, file_texts = exported.translate(texts, batch, model)
+            for row, index in enumerate(indices):
+                ours, theirs = (
+                    until_end(ids[row].tolist(), model) for ids in (keras_ids, file_ids)
+                )
+                # A text without pieces has no translation, and may not be searched.
+                has_piece = len(batch[row]) > blank
+                skipped = not has_piece and not theirs
+                ends = skipped or model.end_id in [*ours, *theirs]
+                yield _Pair(
+                    line=index + 1,
+                    sentence=texts[row],
+                    source=batch[row],
+                    keras_ids=[] if skipped else ours,
+                    file_ids=theirs,
+                    keras_text=keras_texts[row] if has_piece else "",
+                    file_text=file_texts[row],
+                    ends=ends,
+                    is_cut=is_limited and not ends,
+                )
 
 
 def _differences(pairs, model, decoding):
@@ -244,16 +253,6 @@ def _differences(pairs, model, decoding):
         else:
             gap = _score_gap(model, pair, decoding)
         yield Difference(pair.line, position, gap, pair.sentence)
-
-
-def _text_differences(pairs, translator, kind):
-    """Yields a `TextDifference` for each translation with another text."""
-    for pair in pairs:
-        if pair.file_text not in (None, pair.keras_text):
-            why = ()
-            if kind == "SavedModel":
-                why = _segmentations(translator.tokenizer, pair.sentence)
-            yield TextDifference(pair.line, pair.keras_text, pair.file_text, *why)
 
 
 def _first_difference(keras_ids, file_ids):
@@ -300,22 +299,14 @@ def _logits(model, source, target):
     return ops.convert_to_numpy(model(inputs))[0]
 
 
-def _segmentations(tokenizer, text):
-    """Returns the pieces in Python and in the graph, and whether their scores tie.
-
-    Returns (None, False) if the pieces are the same. sentencepiece and tensorflow-text
-    resolve ties differently.
-    """
+def _is_tie(tokenizer, text):
+    """Returns True if sentencepiece and tensorflow-text differ, with equal scores."""
     in_python = tokenizer.encode([text])[0]
     in_graph = tokenizer.source_graph([text])[0].numpy().tolist()
-    if in_python == in_graph:
-        return None, False
-    both = in_python, in_graph
     model = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
-    pieces = tuple([model.id_to_piece(i) for i in ids[:-1]] for ids in both)
-    scores = [sum(map(model.get_score, ids)) for ids in both]
     # Both libraries add float32 numbers, piece by piece.
-    return pieces, math.isclose(*scores, rel_tol=1e-5)
+    scores = [sum(map(model.get_score, ids[:-1])) for ids in (in_python, in_graph)]
+    return in_python != in_graph and math.isclose(*scores, rel_tol=1e-5)
 
 
 def made_up_sentences(translator: Translator, description: Description) -> list[str]:

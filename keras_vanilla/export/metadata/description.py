@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from keras_vanilla._about import check_language, check_text, checked_examples
 from keras_vanilla._checks import check_choice, has_form
@@ -16,39 +16,12 @@ if TYPE_CHECKING:
 READABLE = tuple(f"keras_vanilla translator {number}" for number in (1, 2, 3, 4))
 FORMAT = READABLE[-1]
 OLDEST_RUNTIME = "LiteRT 2.1"
-REMOVED = ("shortlist",)  # fields of files of version 0.7.0 and earlier
 
 
-class Form(NamedTuple):
-    """What goes into a file and comes out of it.
-
-    Attributes:
-        summary: str.
-        signatures: tuple of str. The functions of the file.
-        takes_text: bool. Whether the input is text, otherwise ids.
-        searches: bool. Whether the file searches, otherwise the app does.
-    """
-
-    summary: str
-    signatures: tuple[str, ...]
-    takes_text: bool
-    searches: bool
-
-
-FORMS = {
-    "text": Form("UTF-8 bytes in, UTF-8 bytes out", ("translate",), True, True),
-    "steps": Form(
-        "the encoder, and one step of the decoder",
-        ("encode", "decode_step"),
-        takes_text=False,
-        searches=False,
-    ),
-    "inside": Form(
-        "the encoder and one step, from UTF-8 bytes, with all attention weights",
-        ("encode", "decode_step"),
-        takes_text=True,
-        searches=False,
-    ),
+FORMS = {  # what goes into a file and comes out of it
+    "text": "UTF-8 bytes in, UTF-8 bytes out",
+    "steps": "the encoder, and one step of the decoder",
+    "inside": "the encoder and one step, from UTF-8 bytes, with all attention weights",
 }
 
 
@@ -79,8 +52,7 @@ class Description:
         data_license: str or None. License of the data.
         end_id: int or None. The id that ends each complete output; `ids` without it are
             cut off. None in files of version 0.5.0.
-        oldest_runtime: str or None. The oldest runtime that is supported, "LiteRT 2.1".
-            Version 0.7.0 and earlier wrote versions of TensorFlow Lite, or None.
+        oldest_runtime: str. The oldest runtime that is supported, "LiteRT 2.1".
         outputs: list of str. Additional outputs for each token: "alignment",
             "confidence".
         no_loops: bool. Whether no phrase is repeated more than three times, unless the
@@ -111,7 +83,7 @@ class Description:
     data: str | None = None
     data_license: str | None = None
     end_id: int | None = None
-    oldest_runtime: str | None = OLDEST_RUNTIME
+    oldest_runtime: str = OLDEST_RUNTIME
     outputs: list = dataclasses.field(default_factory=list)
     no_loops: bool = False
     examples: list = dataclasses.field(default_factory=list)
@@ -121,9 +93,8 @@ class Description:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, field.type):
-                expected = getattr(field.type, "__name__", field.type)
                 raise TypeError(
-                    f"`{field.name}` must be {expected}. Received: {value!r}"
+                    f"`{field.name}` must be {field.type}. Received: {value!r}"
                 )
             if isinstance(value, str):
                 check_text(field.name, value)
@@ -150,24 +121,21 @@ class Description:
         """
         try:
             fields = json.loads(content)
-            known = fields["format"] in READABLE
-            if known and fields.get("form") != "ids":
-                for name in REMOVED:
-                    fields.pop(name, None)
+            written = fields["format"], fields.get("form")
+            if written[0] in READABLE and written[1] != "ids":
+                # Version 0.7.0 and earlier named versions of TensorFlow Lite, or none.
+                if not str(fields.get("oldest_runtime")).startswith("LiteRT"):
+                    fields["oldest_runtime"] = OLDEST_RUNTIME
+                fields.pop("shortlist", None)
                 return cls(**fields)
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise ValueError(
                 f"{path} is damaged: its description cannot be read."
             ) from error
-        if known:
-            raise ValueError(
-                f"{path} has the form 'ids', which was removed in 0.8.0; keras_vanilla "
-                "0.7.0 reads it."
-            )
         raise ValueError(
-            f"{path} describes itself as {fields['format']!r}, and keras_vanilla "
-            f"{__version__} knows only {' and '.join(map(repr, READABLE))}; a newer "
-            "version may read it."
+            f"{path} has the format {written[0]!r} and the form {written[1]!r}, which "
+            f"keras_vanilla {__version__} does not read. Version 0.7.0 reads the form "
+            "'ids', and a newer version may read other formats."
         )
 
     def to_json(self) -> bytes:
@@ -177,7 +145,12 @@ class Description:
     @property
     def takes_text(self) -> bool:
         """True if the input of the file is text."""
-        return FORMS[self.form].takes_text
+        return self.form != "steps"
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """The names of the functions of the file."""
+        return ("translate",) if self.form == "text" else ("encode", "decode_step")
 
     @property
     def decoding(self) -> "DecodingConfig":
@@ -222,7 +195,7 @@ class Description:
         rows = {
             "name": self.name,
             "languages": self.languages,
-            "form": f"{self.form}: {FORMS[self.form].summary}",
+            "form": f"{self.form}: {FORMS[self.form]}",
             "takes": f"{limit}at most {self.max_source_tokens:,} tokens",
             "gives": f"at most {self.max_output_tokens:,} tokens",
             "of each token": ", ".join(self.outputs) or None,
@@ -233,7 +206,7 @@ class Description:
             "trained on": self.data or not_stated,
             "data license": self.data_license or not_stated,
             "examples": " | ".join(self.examples) or None,
-            "runs on": f"{OLDEST_RUNTIME} and later",
+            "runs on": f"{self.oldest_runtime} and later",
             "written by": f"keras_vanilla {self.version}",
         }
         return {name: text for name, text in rows.items() if text is not None}
@@ -247,7 +220,7 @@ class Description:
     @property
     def search(self) -> str:
         """The search of the file, as text."""
-        if not FORMS[self.form].searches:
+        if self.form != "text":
             return "none: the app's own"
         search = "greedy"
         if self.beam_size > 1:

@@ -5,7 +5,6 @@ The last 32 bytes of a file are the SHA-256 of those before.
 
 import copy
 import hashlib
-import mmap
 import struct
 from pathlib import Path
 
@@ -51,9 +50,8 @@ def packed(file: schema.ModelT, entries: dict[str, bytes] | None = None) -> byte
     """
     file, entries = copy.copy(file), entries or {}
     file.buffers, file.metadata = list(file.buffers), list(file.metadata or [])
-    for name in entries:
-        if name.encode() in [entry.name for entry in file.metadata]:
-            raise ValueError(f"The file has metadata with the name {name!r} already.")
+    for name in {entry.name.decode() for entry in file.metadata} & set(entries):
+        raise ValueError(f"The file has metadata with the name {name!r} already.")
     values = [each.data for each in file.buffers if each.data is not None]
     builder = _Builder(sum(map(len, values)))
     for name, value in reversed(entries.items()):
@@ -97,41 +95,36 @@ class _FirstBuffer(schema.BufferT):
 
 
 def read_metadata(path: PathLike, name: str) -> bytes | None:
-    """Reads the bytes of an entry; only a few pages of a large file are accessed.
+    """Reads an entry of a `.tflite` file, and checks the file's checksum.
 
     Args:
-        path: path of a `.tflite` file.
+        path: path of a `.tflite` file. A file without a checksum is accepted.
         name: str. Name of the entry.
     Returns:
         Bytes, or None if the file has no such entry.
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if it is not a `.tflite` file, or is truncated.
+        ValueError: if it is not a `.tflite` file, is truncated, or does not match its
+            checksum.
     """
-    with open(path, "rb") as file:
-        if file.read(8)[4:] != IDENTIFIER:
-            raise ValueError(f"{path} is not a .tflite file.")
-        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    content = Path(path).read_bytes()
+    if content[4:8] != IDENTIFIER:
+        raise ValueError(f"{path} is not a .tflite file.")
+    if CHECKSUM.encode() in content:  # version 0.5.0 and earlier wrote none
+        body = memoryview(content)[:-DIGEST_SIZE]
+        if hashlib.sha256(body).digest() != content[-DIGEST_SIZE:]:
+            raise ValueError(
+                f"{path} is damaged or cut short: its bytes do not match its checksum. "
+                "Copy or export it again."
+            )
     try:
-        value, size = _find(content, name)
-    except (struct.error, TypeError, AttributeError) as error:  # a wrong offset
+        model = schema.Model.GetRootAs(content, 0)
+        for index in range(model.MetadataLength()):
+            if model.Metadata(index).Name() == name.encode():
+                buffer = model.Buffers(model.Metadata(index).Buffer())
+                return bytes(buffer.DataAsNumpy())
+    except (struct.error, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"{path} is damaged or cut short.") from error
-    if value is not None and len(value) < size:
-        raise ValueError(f"{path} is cut short.")
-    return value
-
-
-def _find(content, name):
-    """Returns an entry's bytes, as far as the file has them, and their full number."""
-    model = schema.Model.GetRootAs(content, 0)
-    for index in range(model.MetadataLength()):
-        entry = model.Metadata(index)
-        if entry.Name() == name.encode():
-            buffer = model.Buffers(entry.Buffer())._tab
-            data = buffer.Offset(4)  # offset of the field in the schema
-            begin, size = buffer.Vector(data), buffer.VectorLen(data)
-            return content[begin : begin + size], size
-    return None, 0
 
 
 def with_description(
@@ -177,7 +170,6 @@ def read_description(path: PathLike) -> Description:
             f"`saved_model_cli show --all --dir {path}` describes a SavedModel."
         )
     content = read_metadata(path, DESCRIPTION)
-    require_checksum(path)
     if content is None:
         raise ValueError(
             f"{path} has no description: keras_vanilla did not write it, or not as a "
@@ -186,40 +178,10 @@ def read_description(path: PathLike) -> Description:
     return Description.from_json(path, content)
 
 
-def has_checksum(path: PathLike) -> bool:
-    """Returns True if a file has a checksum; version 0.5.0 and earlier wrote none."""
-    with open(path, "rb") as file:
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return content.find(CHECKSUM.encode()) >= 0
-
-
-def require_checksum(path: PathLike) -> None:
-    """Refuses a file whose content does not match its checksum.
-
-    Args:
-        path: path of a `.tflite` file. A file without a checksum is accepted.
-    Raises:
-        OSError: if the file cannot be read.
-        ValueError: if the checksum does not match.
-    """
-    if not has_checksum(path):
-        return
-    content = np.memmap(path, np.uint8, "r")
-    digest = hashlib.sha256(content[:-DIGEST_SIZE]).digest()
-    if digest != content[-DIGEST_SIZE:].tobytes():
-        raise ValueError(
-            f"{path} is damaged or cut short: its bytes do not match its checksum. "
-            "Copy or export it again."
-        )
-
-
 def sha256_of(path: PathLike) -> str:
     """Returns the SHA-256 of a file in hexadecimal, as `sha256sum` prints it.
 
     Args:
         path: path of a file.
-    Raises:
-        OSError: if the file cannot be read.
     """
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()

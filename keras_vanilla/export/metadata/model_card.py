@@ -1,17 +1,10 @@
 """The model card of a published `.tflite` file."""
 
+import hashlib
 import json
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from keras_vanilla._atomic_write import atomic_write_text
-from keras_vanilla._types import PathLike
 from keras_vanilla.export.metadata.description import Description
-from keras_vanilla.export.metadata.flatbuffer import sha256_of
-
-if TYPE_CHECKING:
-    from keras_vanilla.translation import Score
 
 # What Markdown reads as markup; an underscore inside a word is none.
 MARKUP = re.compile(r"[\\`*\[\]<>|~&$#!]|(?<![^\W_])_|_(?![^\W_])")
@@ -44,11 +37,14 @@ Refuse a text of more than {max_bytes:,} bytes before the call. Of one with more
 
 ## Evaluation
 
-{evaluation}
+Not stated.
 
 ## Elsewhere
 
-{elsewhere}
+Files in float32 give the same translations on x86-64, on ARM and in browsers: 300 of
+300 sentences of a model like this one. Files with few bits per weight round differently
+on other processors. On ARM64 297 of 300 sentences of an int8 model had the translation
+they have on x86-64; the others parted where two words were almost equally likely.
 
 ## Meant for
 
@@ -58,71 +54,22 @@ makes up, and mistakes names and numbers. A text in another language gives nonse
 an error. It has not been tested for bias.
 """
 
-ELSEWHERE = {
-    True: """\
-Files in float32 give the same translations on x86-64, on ARM and in browsers: 300 of
-300 sentences of a model like this one.""",
-    False: """\
-Files with few bits per weight round differently on other processors. On ARM64 297 of
-300 sentences of an int8 model had the translation they have on x86-64; the others
-parted where two words were almost equally likely.""",
-}
 
-
-def write_model_card(
-    description: Description, file: PathLike, evaluation: "Score | None" = None
-) -> Path:
-    """Writes the model card of a file next to it: `x.md` for `x.tflite`.
-
-    Args:
-        description: Description of the file.
-        file: path of the `.tflite` file, which exists.
-        evaluation: Score or None, as returned by `keras_vanilla.translation.score`.
-    Returns:
-        Path of the card.
-    Raises:
-        FileNotFoundError: if there is no file.
-        FileExistsError: if the card already exists.
-    """
-    file = Path(file)
-    size, digest = file.stat().st_size, sha256_of(file)
-    card = model_card_text(description, file.name, size, digest, evaluation)
-    path = card_path(file)
-    atomic_write_text(path, card, overwrite=False)
-    return path
-
-
-def card_path(file: PathLike) -> Path:
-    """Returns the path of the model card of a file."""
-    return Path(file).with_suffix(".md")
-
-
-def model_card_text(
-    description: Description,
-    name: str,
-    size: int,
-    sha256: str,
-    evaluation: "Score | None" = None,
-) -> str:
+def model_card(description: Description, name: str, content: bytes) -> str:
     """Returns the text of a model card.
 
     Args:
         description: Description of the file.
         name: str. Name of the file.
-        size: int. Size of the file in bytes.
-        sha256: str. SHA-256 of the file, in hexadecimal.
-        evaluation: Score or None.
+        content: bytes of the file.
     """
-    about = description.rows(NOT_STATED)
-    table = {"file": f"{_plain(name)}, {size:,} bytes", "SHA-256": f"`{sha256}`"}
-    table |= {
-        row: text if text == NOT_STATED else _plain(text) for row, text in about.items()
+    table = {
+        "file": f"{_plain(name)}, {len(content):,} bytes",
+        "SHA-256": f"`{hashlib.sha256(content).hexdigest()}`",
     }
+    for row, text in description.rows(NOT_STATED).items():
+        table[row] = text if text == NOT_STATED else _plain(text)
     table["tokenizer"] = "SentencePiece, unigram"
-    measured = "Not stated."
-    if evaluation is not None:
-        scores = f"BLEU {evaluation.bleu:.2f}, chrF {evaluation.chrf:.2f}"
-        measured = f"{scores} (`{evaluation.signature}`)."
     example = next(iter(description.examples), "Text to translate.")
     return CARD.format(
         title=_plain(description.name),
@@ -132,8 +79,6 @@ def model_card_text(
         example=json.dumps(example, ensure_ascii=False),
         max_bytes=description.max_bytes,
         max_source_tokens=description.max_source_tokens,
-        evaluation=measured,
-        elsewhere=ELSEWHERE[description.quantize is None],
     )
 
 

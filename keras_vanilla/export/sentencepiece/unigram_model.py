@@ -65,11 +65,10 @@ class UnigramModel:
 
 
 def _parse(model_bytes):
-    proto = ModelProto()
     try:
-        proto.ParseFromString(model_bytes)
+        proto = ModelProto.FromString(model_bytes)
     except DecodeError:
-        proto.Clear()
+        proto = ModelProto()
     if not proto.pieces:
         raise ValueError(
             "A SentencePiece model was expected. Received: "
@@ -79,20 +78,13 @@ def _parse(model_bytes):
 
 
 def _refuse_unsupported(proto):
-    trainer = proto.trainer_spec
-    if trainer.model_type != trainer.UNIGRAM:
-        name = trainer.ModelType.Name(trainer.model_type)
+    trainer, charsmap = proto.trainer_spec, proto.denormalizer_spec.precompiled_charsmap
+    is_unigram = trainer.model_type == trainer.UNIGRAM
+    if not is_unigram or trainer.treat_whitespace_as_suffix or charsmap:
         raise ValueError(
-            "Only a unigram SentencePiece model becomes TensorFlow Lite operators. "
-            f"Received: a model of type {name}"
-        )
-    if trainer.treat_whitespace_as_suffix:
-        raise ValueError(
-            "The SentencePiece model must write spaces before words. Received: "
-            "treat_whitespace_as_suffix=True"
-        )
-    if proto.denormalizer_spec.precompiled_charsmap:
-        raise ValueError(
-            "The SentencePiece model must leave decoded text as it is. Received: a "
-            "denormalizer_spec with a character map"
+            "A SentencePiece model becomes operators if it is unigram, writes spaces "
+            "before words and leaves decoded text as it is. Received: type "
+            f"{trainer.ModelType.Name(trainer.model_type)}, treat_whitespace_as_suffix="
+            f"{trainer.treat_whitespace_as_suffix}, denormalizer_spec of "
+            f"{len(charsmap)} bytes"
         )

@@ -21,7 +21,7 @@ from keras_vanilla import cli, export
 from keras_vanilla.export import read_description
 from keras_vanilla.export.metadata.description import FORMAT, Description
 from keras_vanilla.export.metadata.flatbuffer import (
-    has_checksum,
+    CHECKSUM,
     packed,
     read_metadata,
     unpacked,
@@ -147,7 +147,7 @@ def test_entry_without_buffer_is_damage(tmp_path):
 
 def test_last_32_bytes_are_the_digest_of_all_others(described, file):
     assert hashlib.sha256(described[:-32]).digest() == described[-32:]
-    assert described.count(b"keras_vanilla_sha256") == 1 and has_checksum(file)
+    assert read_metadata(file, CHECKSUM) == described[-32:]
 
 
 @settings(
@@ -182,7 +182,7 @@ def test_file_of_version_0_5_0_is_read(file, capsys):
     fields |= {"format": "keras_vanilla translator 1", "version": "0.5.0"}
     entries = {"keras_vanilla": json.dumps(fields).encode()}
     file.write_bytes(packed(unpacked(echo_file.content()), entries))
-    assert not has_checksum(file)
+    assert read_metadata(file, CHECKSUM) is None
     assert read_description(file) == Description(
         **FACTS, format="keras_vanilla translator 1", version="0.5.0"
     )
@@ -194,11 +194,10 @@ def test_removed_fields_are_left_out_and_removed_form_is_refused(file):
     old = {"format": FORMAT, **FACTS, "shortlist": 512, "oldest_runtime": "2.17"}
     bare = unpacked(echo_file.content())
     file.write_bytes(packed(bare, {"keras_vanilla": json.dumps(old).encode()}))
-    assert read_description(file) == Description(**FACTS, oldest_runtime="2.17")
-    assert "\nruns on        LiteRT 2.1 and later\n" in str(read_description(file))
+    assert read_description(file) == Description(**FACTS)
     content = json.dumps({**old, "form": "ids"}).encode()
     file.write_bytes(packed(bare, {"keras_vanilla": content}))
-    with pytest.raises(ValueError, match="echo.tflite has .*'ids'.*0.7.0 reads it"):
+    with pytest.raises(ValueError, match="echo.tflite has .*'ids'.*0.7.0 reads"):
         read_description(file)
 
 

@@ -16,8 +16,10 @@ from tiers import in_full
 from tokenizer_files import convert_decoder, convert_encoder, runner
 
 from keras_vanilla.export.metadata.flatbuffer import unpacked
-from keras_vanilla.export.sentencepiece.detokenizer import TextDecoder
-from keras_vanilla.export.sentencepiece.tokenizer_graph import TextEncoder
+from keras_vanilla.export.sentencepiece.tokenizer_graph import (
+    TextDecoder,
+    TextEncoder,
+)
 from keras_vanilla.export.sentencepiece.trie import ByteTrie
 from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 from keras_vanilla.tokenizer import Tokenizer
@@ -435,16 +437,11 @@ def rewritten():
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda: learn(model_type="bpe"), "Only a unigram .* type BPE"),
-        (lambda: learn(model_type="char"), "Only a unigram .* type CHAR"),
-        (
-            lambda: learn(model_type="word", pretokenization_delimiter=""),
-            "Only a unigram .* type WORD",
-        ),
+        (lambda: learn(model_type="bpe"), "if it is unigram, .* type BPE"),
         (lambda: learn(treat_whitespace_as_suffix=True), "whitespace_as_suffix=True"),
-        (rewritten, "denormalizer_spec"),
+        (rewritten, r"denormalizer_spec of \d{3,} bytes"),
     ],
-    ids=["bpe", "char", "word", "spaces behind words", "rewriting"],
+    ids=["bpe", "spaces behind words", "rewriting"],
 )
 def test_other_models_are_refused(make, words):
     with pytest.raises(ValueError, match=words):

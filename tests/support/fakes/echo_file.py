@@ -7,8 +7,10 @@ import peer_models
 import sentencepiece
 import tensorflow as tf
 
-from keras_vanilla.export.sentencepiece.detokenizer import TextDecoder
-from keras_vanilla.export.sentencepiece.tokenizer_graph import TextEncoder
+from keras_vanilla.export.sentencepiece.tokenizer_graph import (
+    TextDecoder,
+    TextEncoder,
+)
 from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 
 MAX_BYTES, MAX_TOKENS = 131, 40

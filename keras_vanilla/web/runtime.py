@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -60,48 +59,30 @@ def _installed(root):
 
 def _cache():
     """Returns the user's cache folder."""
-    if sys.platform == "win32":
-        home = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    else:
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "keras_vanilla"
 
 
 def _install(root):
     """Installs into a temporary folder, and renames it when it is complete."""
-    root.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=root.parent))
-    try:
-        for name in PINS:
-            shutil.copy(PAGE / name, unfinished)
-        _npm(unfinished)
-        if not root.exists():  # another process may have been faster
-            os.replace(unfinished, root)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _npm(folder):
     npm = shutil.which("npm")
     if npm is None:
         raise RuntimeError(
             f"npm (https://nodejs.org), which fetches LiteRT.js, is not installed. "
             f"{OFFER}"
         )
+    root.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=root.parent))
     command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
     command += ["--fetch-retries=1", "--loglevel=error"]
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    if result.returncode:
-        raise RuntimeError(
-            f"npm could not install LiteRT.js: {_reason(result)}. {OFFER}"
-        )
-
-
-def _reason(result):
-    """Returns npm's error without the path of its log file."""
-    errors = [
-        line.removeprefix("npm error").strip()
-        for line in result.stderr.splitlines()
-        if line.startswith("npm error") and "log of this run" not in line
-    ]
-    return " ".join(errors)[:300].rstrip(". ") or f"status {result.returncode}"
+    try:
+        for name in PINS:
+            shutil.copy(PAGE / name, unfinished)
+        result = subprocess.run(command, cwd=unfinished, capture_output=True, text=True)
+        if result.returncode:
+            reason = " ".join(result.stderr.split())[:300]
+            raise RuntimeError(f"npm could not install LiteRT.js: {reason} {OFFER}")
+        if not root.exists():  # another process may have been faster
+            os.replace(unfinished, root)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

@@ -118,18 +118,18 @@ def check_model(path: PathLike) -> None:
 
 def _files(folder, suffixes=TYPES):
     """Returns the files with these suffixes inside a folder, by URL path."""
-    root, files = Path(folder).resolve(), {}
-    for path in root.rglob("*"):
-        file, url = path.resolve(), f"/{path.relative_to(root).as_posix()}"
-        if file.is_relative_to(root) and path.suffix in suffixes and file.is_file():
-            files[url] = str(file)
-            files[re.sub("/index.html$", "/", url)] = str(file)
-    return files
+    root = Path(folder).resolve()
+    return {
+        f"/{path.relative_to(root).as_posix()}": str(path)
+        for path in root.rglob("*")
+        if path.suffix in suffixes and path.is_file()
+        if path.resolve().is_relative_to(root)
+    }
 
 
 class _Handler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    default_request_version = "HTTP/1.0"  # if it is missing; 0.9 has no headers
+    server_version, sys_version = "keras-vanilla", ""
     extensions_map = TYPES
 
     def send_head(self) -> BinaryIO | None:
@@ -142,17 +142,14 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def translate_path(self, path: str) -> str:
         """Returns the file for a URL, or a path that no file has."""
-        return self.server.files.get(unquote(path.partition("?")[0]), "")
+        url = unquote(path.partition("?")[0])
+        return self.server.files.get(re.sub("/$", "/index.html", url), "")
 
     def end_headers(self):
         """Adds the common headers to all responses, including errors."""
         for name, value in HEADERS.items():
             self.send_header(name, value)
         super().end_headers()
-
-    def version_string(self):
-        """Returns the program's name without versions."""
-        return "keras-vanilla"
 
     def log_message(self, format, *args):
         """Logs nothing, because the page shows all messages."""

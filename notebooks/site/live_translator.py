@@ -13,7 +13,7 @@ from keras_vanilla.export import read_description
 from keras_vanilla.pretrained import pretrained_file
 from keras_vanilla.translation import Translator
 from keras_vanilla.web.server import MODEL, check_model
-from keras_vanilla.web.site import write_page
+from keras_vanilla.web.site import write_site
 
 LOG = logging.getLogger(__name__)
 FOLDER = "live"  # of the site
@@ -50,7 +50,7 @@ def write_translator(app):
     settings = {"check": "structure"} if translator else {}
     runtime = app.config.live_runtime or None
     try:
-        write_page(model, folder, runtime, LOG.info, translator, **settings)
+        write_site(translator, folder, runtime, LOG.info, model=model, **settings)
     except RuntimeError as error:  # LiteRT.js cannot be fetched
         LOG.info("The home page has no translator: %s", error)
         app.env.why_not_live = "LiteRT.js, which runs it, could not be fetched"

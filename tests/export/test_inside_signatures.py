@@ -10,6 +10,7 @@ from once_per_run import made_once
 from keras_vanilla import export
 from keras_vanilla.export.metadata.flatbuffer import read_metadata
 
+pytestmark = pytest.mark.full
 MAX_BYTES = 160
 
 
@@ -54,7 +55,6 @@ def _translate(inside, encoded, model):
     return ids, steps
 
 
-@pytest.mark.full
 def test_weights_and_translations_are_the_models(
     inside, trained_translator, unseen_sentences
 ):
@@ -81,29 +81,20 @@ def _weights(encoded, steps, name):
     return np.concatenate([step[name] for step in steps], axis=2)
 
 
-@pytest.mark.full
 def test_inside_file_is_described_and_verified(
-    path, trained_translator, unseen_sentences
+    path, inside, trained_translator, unseen_sentences
 ):
     description = export.read_description(path)
     assert (description.form, description.max_bytes) == ("inside", MAX_BYTES)
     assert description.search == "none: the app's own"
     report = export.verify(trained_translator, path, unseen_sentences[:40])
     assert report.passed and not report.differences, str(report)
-
-
-@pytest.mark.full
-def test_vocabulary_names_every_id(path, trained_translator):
+    text = "one " * 35
+    expected = len(trained_translator.encode([text])[0])
+    assert int(_encode(inside, text)["count"]) == expected > 29
     tokenizer = trained_translator.tokenizer
     vocabulary = json.loads(read_metadata(path, "keras_vanilla_vocabulary"))
     assert (vocabulary["start_id"], vocabulary["pad_id"]) == (2, 0)
     assert len(vocabulary["pieces"]) == tokenizer.target_vocabulary_size
     ids = tokenizer.encode_target(["boom rood"])[0][:-1]
     assert [vocabulary["pieces"][id_] for id_ in ids] == tokenizer.target_pieces(ids)
-
-
-@pytest.mark.full
-def test_long_text_has_its_number_of_ids(inside, trained_translator):
-    text = "one " * 35
-    expected = len(trained_translator.encode([text])[0])
-    assert int(_encode(inside, text)["count"]) == expected > 29

@@ -58,7 +58,7 @@ def test_words_have_their_sources(case):
     ] == case["expected"]
 
 
-def test_what_a_file_does_not_say_is_none():
+def test_absent_outputs_are_none():
     (case, *_), of = CASES["words"], imported("words").words_of_sentence
     outputs, text = outputs_of(case), "drie twee een"
     probabilities = outputs.pop("confidence")
@@ -116,7 +116,7 @@ def test_each_mark_occurs_once_and_balanced(seed, translated):
     assert sorted(words) == sorted(case["others"]), (case, text)
 
 
-def test_a_pair_marks_what_it_marked(translated):
+def test_pair_marks_same_words(translated):
     """Where no element is inside out: words of an element stay in it."""
     for seed in range(100):
         draw = random.Random(seed)
@@ -136,7 +136,7 @@ def test_a_pair_marks_what_it_marked(translated):
         assert within.split() == [words[i] for i in hull]
 
 
-def test_a_file_that_links_nothing_is_refused():
+def test_file_without_links_is_refused():
     marked, words = imported("marked_text"), imported("words")
     translation = imported("translate").Translation
     unlinked = [words.Word(0, 3, None, None, 0.5)]
@@ -149,7 +149,7 @@ def test_a_file_that_links_nothing_is_refused():
 
 @pytest.mark.full
 @pytest.mark.parametrize("module", ["translate", "translate_compiled"])
-def test_a_file_gives_words_and_carries_marks(module, file):
+def test_file_gives_words_and_carries_marks(module, file):
     """The toy language has its words in reverse order: each one's partner is known."""
     right, total = 0, 0
     text = "\n one two.  three four five\n\nsix. "
@@ -184,7 +184,7 @@ def test_a_file_gives_words_and_carries_marks(module, file):
 
 
 @pytest.mark.parametrize("text", ["a-" * 50_000, "1-" * 50_000 + "a", "3a:" * 50_000])
-def test_marks_of_a_long_text_are_read_once(text):
+def test_marks_of_long_text_are_read_once(text):
     """Read again and again from each of its words, this would take minutes."""
     marks = imported("marks").read_marks(f"{text} 3.14")[1]
     assert marks[-1].opening == "3.14"

@@ -68,9 +68,7 @@ def int4_file(trained_translator, tmp_path_factory):
 
 @pytest.mark.full
 @pytest.mark.parametrize("mode", LARGEST)
-def test_numbers_of_a_file_are_those_that_keras_rounds_to(
-    trained_translator, request, mode
-):
+def test_numbers_are_those_that_keras_rounds_to(trained_translator, request, mode):
     """However the matrices are arranged: each output's row is compared."""
     file = unpacked(request.getfixturevalue(FILES[mode]).read_bytes())
     in_file, in_keras, quotients = set(), set(), {}
@@ -99,12 +97,16 @@ def is_rounding_of(row, quotients):
 
 
 @pytest.mark.full
-def test_int4_file_stores_half_a_byte_a_parameter_once(trained_translator, int4_file):
+def test_int4_file_is_small_and_verified(trained_translator, int4_file):
     sizes = [whole.size for whole, _ in matrices(unpacked(int4_file.read_bytes()))]
     table = trained_translator.model.source_embedding.embeddings
     assert sizes.count(np.prod(table.shape)) == 1
     assert sum(sizes) > 0.98 * trained_translator.model.count_params()
     assert int4_file.stat().st_size < 0.5 * sum(sizes) + 800_000
+    texts = ["one two three", "red house", "small green tree river"]
+    report = export.verify(trained_translator, int4_file, texts)
+    assert report.passed and str(report).startswith("TFLite, int4, ")
+    assert export.read_description(int4_file).quantize == "int4"
 
 
 @pytest.mark.full
@@ -121,25 +123,17 @@ def test_file_translates_as_keras_with_same_roundings(
     assert equal >= 0.99 * len(texts)
 
 
-@pytest.mark.full
-def test_int4_file_is_verified_and_described(trained_translator, int4_file):
-    texts = ["one two three", "red house", "small green tree river"]
-    report = export.verify(trained_translator, int4_file, texts)
-    assert report.passed and str(report).startswith("TFLite, int4, ")
-    assert export.read_description(int4_file).quantize == "int4"
-
-
-def test_matrix_of_a_product_is_rounded_with_a_scale_for_each_output():
+def test_matrix_of_product_has_scale_for_each_output():
     ((whole, scale),) = matrices(in_int4([PRODUCT]))
     np.testing.assert_array_equal(whole, WHOLE)
     np.testing.assert_array_equal(scale, SCALES)
 
 
-def test_matrix_that_another_operator_reads_is_left_as_it_is():
+def test_matrix_of_another_operator_is_not_rounded():
     assert not list(matrices(in_int4([PRODUCT, schema.BuiltinOperator.TRANSPOSE])))
 
 
-def test_equal_scales_are_in_a_file_once():
+def test_equal_scales_are_stored_once():
     files = in_int4([PRODUCT]), in_int4([PRODUCT, PRODUCT])
     sizes = [len(packed(file)) for file in files]
     assert sizes[1] - sizes[0] < 12 * len(MATRIX)

@@ -50,11 +50,8 @@ def test_code_alone_is_not_translated(translator):
     chinese = in_target_language(translator, "zho-Hans")
     assert chinese.translate(["", " ", "the cat"])[:2] == ["", ""]
     assert chinese.translate_n_best([""]) == [[("", 0.0)]]
-
-
-def test_tokenizer_without_codes_stays_as_it_is():
-    translator = SimpleNamespace(tokenizer=Tokenizer.train(SOURCE, 290))
-    assert in_target_language(translator, "fr") is translator
+    without_codes = SimpleNamespace(tokenizer=Tokenizer.train(SOURCE, 290))
+    assert in_target_language(without_codes, "fr") is without_codes
 
 
 def assert_spans_are_of_the_text(path, translator, code):

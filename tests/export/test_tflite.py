@@ -1,9 +1,8 @@
-from types import SimpleNamespace
+"""Files in float32 translate as Keras; what cannot be converted is named."""
 
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 import word_reversal
 from checks import randomize
 from near_ties import assert_same_but_for_near_ties
@@ -11,14 +10,14 @@ from text_form import TextForm
 
 from keras_vanilla import export
 from keras_vanilla._operators import Operators, current_operators
-from keras_vanilla.decoding import greedy, greedy_search
-from keras_vanilla.export import conversion, to_tflite
+from keras_vanilla.decoding import greedy
+from keras_vanilla.export import to_tflite
 from keras_vanilla.export.config import ExportConfig
 from keras_vanilla.export.to_tflite import described
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation import About, Translator
 
-UNTRAINED = {"check": "structure"}
+UNTRAINED = {"check": "structure", "quantize": None}
 
 
 def run(path, texts):
@@ -27,31 +26,25 @@ def run(path, texts):
     return np.array([translate(text)["ids"] for text in texts])
 
 
-@pytest.fixture
-def argmax_of_keras(monkeypatch):
-    """Greedy search by `keras.ops.argmax`, which TensorFlow Lite has no builtin for."""
+def check(translator, path, texts, **search):
+    """The file translates as Keras."""
+    sources = translator.tokenizer.encode(texts)
+    expected = translator.search(sources, **search)
+    model = translator.model
+    assert_same_but_for_near_ties(model, sources, expected, run(path, texts))
+    return expected
 
-    def blockwise_top_k(logits, k):
-        return None, keras.ops.expand_dims(keras.ops.argmax(logits, axis=-1), 1)
 
-    monkeypatch.setattr(greedy, "blockwise_top_k", blockwise_top_k)
-
-
-def test_float32_gives_the_ids_of_keras(
-    trained_translator, float32_file, unseen_sentences
-):
-    sources = trained_translator.encode(unseen_sentences)
-    expected = trained_translator.search(sources)
-    assert len(np.unique(expected, axis=0)) > 150
-    model, received = trained_translator.model, run(float32_file, unseen_sentences)
-    assert_same_but_for_near_ties(model, sources, expected, received)
+def test_float32_gives_ids_of_keras(trained_translator, float32_file, unseen_sentences):
+    ids = check(trained_translator, float32_file, unseen_sentences)
+    assert len(np.unique(ids, axis=0)) > 150
 
 
 @pytest.mark.full
 def test_output_is_limited_as_in_keras(endless_translator, tmp_path):
-    """By 50 more than the source's own length, and by what was asked for."""
+    """By 50 more than the source's own length, and by the file's limit."""
     path, limits = tmp_path / "x.tflite", {"max_source_length": 11, "max_length": 54}
-    export.tflite(endless_translator, path, quantize=None, **UNTRAINED, **limits)
+    export.tflite(endless_translator, path, **UNTRAINED, **limits)
     texts = ["one", "one two three four"]
     sources = endless_translator.encode(texts)
     assert list(map(len, sources)) == [2, 5]
@@ -61,26 +54,17 @@ def test_output_is_limited_as_in_keras(endless_translator, tmp_path):
 
 
 @pytest.mark.full
-def test_other_operators_are_refused_by_name(
-    small_translator, argmax_of_keras, tmp_path
-):
+def test_other_operators_are_refused_by_name(small_translator, tmp_path, monkeypatch):
+    """TensorFlow Lite has no builtin for `keras.ops.argmax`."""
+
+    def blockwise_top_k(logits, k):
+        return None, keras.ops.expand_dims(keras.ops.argmax(logits, axis=-1), 1)
+
+    monkeypatch.setattr(greedy, "blockwise_top_k", blockwise_top_k)
     with pytest.raises(RuntimeError, match="builtin operators only.*: BitwiseAnd$"):
         export.tflite(small_translator, tmp_path / "model.tflite", **UNTRAINED)
     assert not list(tmp_path.iterdir())
     assert type(current_operators()) is Operators  # not those of phones
-
-
-def test_failure_of_converter_is_one_line(small_translator, tmp_path, monkeypatch):
-    def fail():
-        raise ValueError("out of luck\nand much more")
-
-    unlucky = SimpleNamespace(target_spec=SimpleNamespace(), convert=fail)
-    monkeypatch.setattr(
-        tf.lite.TFLiteConverter, "from_saved_model", lambda *_, **__: unlucky
-    )
-    monkeypatch.setattr(conversion, "save_graph", lambda *_: ["translate"])
-    with pytest.raises(RuntimeError, match="cannot convert the model: out of luck$"):
-        export.tflite(small_translator, tmp_path / "model.tflite")
 
 
 @pytest.mark.full
@@ -97,21 +81,11 @@ def test_separate_vocabularies_and_pre_norm(trained_translator, tmp_path):
         normalize_first=True,
         output_bias=True,
     )
-    randomize(model)
-    path = tmp_path / "model.tflite"
-    lengths = {"max_source_length": 13, "max_length": 13}
-    export.tflite(
-        Translator(tokenizer, model), path, quantize=None, **UNTRAINED, **lengths
-    )
+    translator = Translator(tokenizer, randomize(model))
+    path, lengths = tmp_path / "model.tflite", {"max_length": 13}
+    export.tflite(translator, path, max_source_length=13, **UNTRAINED, **lengths)
     texts = word_reversal.english_sentences(20, seed=4)
-    sources = tokenizer.encode(texts)
-    expected = np.asarray(
-        greedy_search(
-            model, keras.utils.pad_sequences(sources, 13, padding="post"), max_length=13
-        )
-    )
-    received = run(path, texts)
-    assert_same_but_for_near_ties(model, sources, expected, received)
+    check(translator, path, texts, **lengths)
 
 
 @pytest.mark.full
@@ -124,11 +98,8 @@ def test_half_precision_is_exported_in_float32(
     path = tmp_path / "model.tflite"
     translator = Translator(trained_translator.tokenizer, half)
     lengths = {"max_source_length": 29, "max_length": 59}
-    export.tflite(translator, path, quantize=None, **UNTRAINED, **lengths)
-    texts = unseen_sentences[:50]
-    sources = trained_translator.encode(texts)
-    expected = trained_translator.search(sources)
-    assert_same_but_for_near_ties(model, sources, expected, run(path, texts))
+    export.tflite(translator, path, **UNTRAINED, **lengths)
+    check(trained_translator, path, unseen_sentences[:50])
 
 
 def test_refused_sample_is_not_converted(trained_translator, tmp_path, monkeypatch):
@@ -138,21 +109,16 @@ def test_refused_sample_is_not_converted(trained_translator, tmp_path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-def test_long_examples_of_translator_are_left_out(trained_translator):
-    about = About(examples=["two trees", "two " * 200])
-    translator = trained_translator.replace(about=about)
-    config = ExportConfig(max_bytes=64)
-    assert described(translator, "x", config).examples == ["two trees"]
-    assert described(trained_translator, "x", config).examples == []
-
-
-def test_description_comes_first(trained_translator):
-    """The export reads limits, search and name from it."""
+def test_description_has_limits_search_and_examples_that_fit(trained_translator):
+    translator = trained_translator.replace(
+        about=About(examples=["two trees", "two " * 200])
+    )
     config = ExportConfig.of(max_source_length=9, beam_size=2, data="made up")
-    description = described(trained_translator, "numbers", config)
+    description = described(translator, "numbers", config)
     assert description.name == "numbers" and description.data == "made up"
+    assert description.examples == ["two trees"]
     limits = description.max_source_tokens, description.max_output_tokens
     assert limits == (9, 59) and description.max_bytes == 512
     assert description.decoding == config.decoding
-    assert description.end_id == trained_translator.model.end_id
-    assert description.parameters == trained_translator.model.count_params()
+    assert description.end_id == translator.model.end_id
+    assert description.parameters == translator.model.count_params()

@@ -85,7 +85,7 @@ def test_good_file_passes_with_references_and_without(trained_translator, text_f
         (-1, zero_them),
     ],
 )
-def test_file_of_broken_weights_does_not_pass(
+def test_broken_weights_do_not_pass(
     trained_translator, text_file, tmp_path, which, change
 ):
     path = tmp_path / "broken.tflite"
@@ -103,7 +103,7 @@ def test_same_weights_packed_again_pass(trained_translator, text_file, tmp_path)
     assert export.verify(trained_translator, path, TEXTS, REFERENCES).passed
 
 
-def test_loss_is_significant_where_it_is_no_chance():
+def test_loss_by_chance_is_not_significant():
     worse = [text.replace("een", "twee") for text in REFERENCES]
     same, _ = compare_quality(worse, list(worse), REFERENCES)
     assert same.keras == same.file and same.p_value == 1.0
@@ -116,7 +116,35 @@ def test_loss_is_significant_where_it_is_no_chance():
     assert by_chance.file < 99.7 and by_chance.p_value > 0.05
 
 
-def judged(near, far, sentences=1000, metrics=()):
+def metrics(bleu, chrf):
+    """Losses with their p-values."""
+    names = ("BLEU", *bleu), ("chrF", *chrf)
+    return tuple(MetricComparison(n, 40.26, 40.26 - loss, p) for n, loss, p in names)
+
+
+BETTER = metrics((-0.15, 0.3), (0.3 - 1e-6, 0.001))
+SIGNIFICANT = metrics((0.0, 1.0), (0.31, 0.049))
+BY_CHANCE = metrics((0.8, 0.06), (0.1, 0.2))
+
+
+@pytest.mark.parametrize(
+    "near, far, sentences, compared, passed",
+    [
+        (74, 0, 1000, (), True),
+        (400, 63, 1000, (), True),
+        (0, 64, 1000, (), False),
+        (0, 1, 10, (), True),
+        (0, 2, 10, (), False),
+        (0, 1, 1, (), False),
+        (30, 300, 1000, BETTER, True),
+        (0, 0, 1000, SIGNIFICANT, False),
+        (30, 63, 1000, BY_CHANCE, True),
+        (30, 64, 1000, BY_CHANCE, False),
+    ],
+)
+def test_metrics_decide_or_share_of_far_sentences(
+    near, far, sentences, compared, passed
+):
     gaps = [0.5] * near + [0.51] * far
     differences = [Difference(n, 0, gap, "") for n, gap in enumerate(gaps, 1)]
     report = Report(
@@ -127,27 +155,6 @@ def judged(near, far, sentences=1000, metrics=()):
         differences=tuple(differences),
         inputs=sentences,
         outputs=sentences,
-        metrics=metrics,
+        metrics=compared,
     )
-    assert (report.near_ties, report.far) == (near, far)
-    return report.passed
-
-
-def test_without_references_near_ties_at_8_bits_are_no_fault():
-    assert judged(near=74, far=0) and judged(near=400, far=63)
-    assert not judged(near=0, far=64)
-    assert judged(0, 1, sentences=10) and not judged(0, 2, sentences=10)
-    assert not judged(0, 1, sentences=1)
-
-
-def test_with_references_the_metrics_decide():
-    def metric(name, loss, p_value):
-        return MetricComparison(name, 40.26, 40.26 - loss, p_value)
-
-    better = metric("BLEU", -0.15, 0.3), metric("chrF", 0.3 - 1e-6, 0.001)
-    assert judged(near=30, far=300, metrics=better)
-    significant = metric("BLEU", 0.0, 1.0), metric("chrF", 0.31, 0.049)
-    assert not judged(near=0, far=0, metrics=significant)
-    by_chance = metric("BLEU", 0.8, 0.06), metric("chrF", 0.1, 0.2)
-    assert judged(near=30, far=63, metrics=by_chance)
-    assert not judged(near=30, far=64, metrics=by_chance)
+    assert (report.near_ties, report.far, report.passed) == (near, far, passed)

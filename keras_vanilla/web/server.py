@@ -129,6 +129,7 @@ def _files(folder, suffixes=TYPES):
 
 class _Handler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    default_request_version = "HTTP/1.0"  # if it is missing; 0.9 has no headers
     server_version, sys_version = "keras-vanilla", ""
     extensions_map = TYPES
 

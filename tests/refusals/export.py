@@ -174,7 +174,6 @@ ROWS = [
         TypeError,
     ),
     # `write_site`, before it exports or fetches anything
-    Refusal("site of steps", site(form="steps"), "'steps'"),
     Refusal("unknown setting of a site", site(beam_sise=2), "beam_sise", TypeError),
     Refusal("site exists", taken(site()), "x", FileExistsError),
     # `verify`

@@ -3,20 +3,16 @@
 import http.client
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import described_file
 import pytest
 from web_setting import LOCK, VERSION, make_runtime, running
 
 from keras_vanilla.cli import main
-from keras_vanilla.web import runtime as runtime_module
 from keras_vanilla.web.runtime import PAGE, runtime_folder
 from keras_vanilla.web.server import PageServer
 
@@ -53,7 +49,6 @@ def server(model, installed):
 def cache(tmp_path, monkeypatch):
     """The user's cache, with nothing in it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(sys, "platform", "linux")
     return tmp_path / "cache" / "keras_vanilla"
 
 
@@ -88,13 +83,11 @@ def ask(server, path, method="GET", **headers):
         ("/translator.tflite", "application/octet-stream"),
     ],
 )
-def test_files_have_types_and_headers(server, path, type_):
+def test_files_have_types_and_lengths(server, path, type_):
     response, content = ask(server, path)
     assert response.status == 200
     assert response.headers["Content-Type"] == type_
     assert int(response.headers["Content-Length"]) == len(content) > 0
-    assert response.headers["X-Content-Type-Options"] == "nosniff"
-    assert "default-src 'self'" in response.headers["Content-Security-Policy"]
     head, nothing = ask(server, path, "HEAD")
     assert head.headers["Content-Length"] == str(len(content)) and nothing == b""
 
@@ -105,16 +98,14 @@ def test_links_that_leave_their_folder_are_not_served(tmp_path):
     secret.write_text("secret")
     (site / "translator.tflite").write_bytes(described_file.content())
     (site / "page.js").write_text("page")
-    (site / "alias.js").symlink_to("page.js")
     (site / "inside" / "up.js").symlink_to("../page.js")
     (site / "out.js").symlink_to(secret)
-    (site / "relative.js").symlink_to("../secret.js")
-    (site / "chain.js").symlink_to("relative.js")
+    (site / "chain.js").symlink_to("out.js")
     (site / "folder").symlink_to(tmp_path)
     with running(PageServer(site)) as server:
-        for path in ("/page.js", "/alias.js", "/inside/up.js"):
+        for path in ("/page.js", "/inside/up.js"):
             assert ask(server, path)[1] == b"page"
-        for path in ("/out.js", "/relative.js", "/chain.js", "/folder/secret.js"):
+        for path in ("/out.js", "/chain.js", "/folder/secret.js"):
             assert ask(server, path)[0].status == 404
     (site / "translator.tflite").unlink()
     (site / "translator.tflite").symlink_to(secret)
@@ -133,7 +124,6 @@ def test_links_that_leave_their_folder_are_not_served(tmp_path):
         "//etc/passwd",
         "/..%5cserver.py",
         "/model.bin",
-        "/nothing.js",
         "nothing",
     ],
 )
@@ -142,55 +132,36 @@ def test_other_paths_are_not_found(server, path):
 
 
 @pytest.mark.parametrize(
-    "host, status",
+    "status, lines",
     [
-        ("localhost", 200),
-        ("LocalHost:1234", 200),  # as behind `ssh -L`
-        ("127.0.0.1:80", 200),
-        ("[::1]:8000", 200),
-        ("attacker.example", 421),
-        ("localhost.attacker.example", 421),
-        ("127.0.0.1.attacker.example:80", 421),
-        ("localhost:80@attacker.example", 421),
-        ("", 421),
+        (404, ["GET /nothing HTTP/1.1", "Host: localhost"]),
+        (404, ["GET http://[ HTTP/1.1", "Host: localhost"]),
+        (501, ["POST / HTTP/1.1", "Host: localhost"]),
+        (505, ["GET / HTTP/9.9", "Host: localhost"]),
+        (404, ["GET /%00 HTTP/1.1", "Host: localhost"]),
+        (414, [f"GET /{'x' * 70_000} HTTP/1.1", "Host: localhost"]),
+        (200, ["GET / HTTP/1.1", "Host: LocalHost:1234"]),  # as behind `ssh -L`
+        (200, ["GET /translator.tflite HTTP/1.1", "Host: 127.0.0.1:80"]),
+        (200, ["GET / HTTP/1.1", "Host: [::1]:8000"]),
+        (421, ["GET / HTTP/1.1"]),
+        (421, ["GET / HTTP/1.1", "Host: "]),
+        (421, ["GET /translator.tflite HTTP/1.1", "Host: attacker.example"]),
+        (421, ["GET /nothing HTTP/1.1", "Host: localhost.attacker.example"]),
+        (421, ["GET / HTTP/1.1", "Host: 127.0.0.1.attacker.example:80"]),
+        (421, ["GET / HTTP/1.1", "Host: localhost:80@attacker.example"]),
+        (421, ["GET / HTTP/1.1", "Host: localhost", "Host: attacker.example"]),
     ],
 )
-def test_only_names_of_this_machine_are_answered(server, host, status):
+def test_requests_to_this_machine_get_security_headers(server, status, lines):
     assert server.server_address[0] == "127.0.0.1"
-    for path in ("/translator.tflite", "/", "/nothing"):
-        answer = ask(server, path, Host=host)[0]
-        assert answer.status == (
-            404 if status == 200 and path == "/nothing" else status
-        )
-
-
-@pytest.mark.parametrize("hosts", [(), ("localhost", "attacker.example")])
-def test_request_names_one_host(server, hosts):
-    lines = ["GET / HTTP/1.1", *(f"Host: {host}" for host in hosts), "", ""]
-    assert raw_answer(server, "\r\n".join(lines)).startswith(b"HTTP/1.1 421 ")
-
-
-@pytest.mark.parametrize(
-    "request_line, status",
-    [
-        ("GET /nothing HTTP/1.1", 404),
-        ("GET http://[ HTTP/1.1", 404),
-        ("POST / HTTP/1.1", 501),
-        ("GET / HTTP/9.9", 505),
-        ("GET /%00 HTTP/1.1", 404),
-        (f"GET /{'x' * 70_000} HTTP/1.1", 414),
-        ("GET / HTTP/1.1", 200),
-    ],
-)
-def test_every_answer_has_security_headers(server, request_line, status):
-    answer = raw_answer(server, f"{request_line}\r\nHost: localhost\r\n\r\n")
+    answer = raw_answer(server, "\r\n".join([*lines, "", ""]))
     head = answer.split(b"\r\n\r\n")[0].decode()
     assert head.startswith(f"HTTP/1.1 {status} ")
     for name in ("X-Content-Type-Options", "Content-Security-Policy"):
         assert head.count(f"\n{name}: ") == 1
-    assert "frame-ancestors 'none'" in head
-    assert re.search(r"\nServer: keras-vanilla\r", head)
-    assert "Python" not in answer.decode()
+    assert "default-src 'self'" in head and "frame-ancestors 'none'" in head
+    assert re.search(r"\nServer: keras-vanilla *\r", head)
+    assert "Python" not in answer.decode("latin-1")
 
 
 def raw_answer(server, request):
@@ -263,37 +234,10 @@ def test_failed_installation_is_removed(cache, tmp_path, monkeypatch):
     errors = "npm error code ENOTFOUND\\nnpm error network is down\\n"
     errors += "npm error A complete log of this run can be found in: /x"
     fake_npm(tmp_path / "bin", monkeypatch, f"sys.exit('{errors}')")
-    message = (
-        r"could not install LiteRT.js: code ENOTFOUND network is down\. .*--runtime"
-    )
+    message = "could not install LiteRT.js: .*ENOTFOUND .*network is down .*--runtime"
     with pytest.raises(RuntimeError, match=message):
         runtime_folder(say=print)
     assert list(cache.iterdir()) == []
-
-
-def test_missing_npm_is_named(cache, monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(RuntimeError, match=r"npm .* is not installed\. .*--runtime"):
-        runtime_folder(say=print)
-
-
-@pytest.mark.full
-@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
-def test_registry_has_pinned_versions(cache):
-    try:
-        folder = runtime_folder(say=print)
-    except RuntimeError as error:
-        if "EINTEGRITY" in str(error):
-            raise
-        pytest.skip(f"npm's registry is not reached: {error}")
-    assert (folder / "core" / "wasm" / "litert_wasm_internal.wasm").is_file()
-    assert (folder / "wasm-utils" / "dist" / "index.js").is_file()
-
-
-def test_cache_on_windows(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", "/data")
-    assert runtime_module._cache() == Path("/data/keras_vanilla")
 
 
 def fails(capfd, *arguments):
@@ -363,20 +307,3 @@ def test_starts_without_keras_and_ends_on_ctrl_c(model, installed):
         program.send_signal(signal.SIGINT)
         out, err = program.communicate(timeout=120)
     assert (program.returncode, out, err) == (0, "", "")
-
-
-def test_browser_is_opened(model, installed, tmp_path):
-    opened = tmp_path / "opened"
-    environment = os.environ | {
-        "BROWSER": f"/bin/sh -c 'echo %s > {opened}; sleep 0.5'"
-    }
-    options = ["--port", 0, "--runtime", installed]
-    with start(model, *options, env=environment) as program:
-        url = program.stdout.readline().split()[0]
-        for _ in range(200):
-            if opened.exists() and opened.read_text():
-                break
-            time.sleep(0.05)
-        assert opened.read_text().strip() == url
-        program.send_signal(signal.SIGINT)
-        program.communicate(timeout=120)

@@ -13,7 +13,7 @@ from keras_vanilla import export
 from keras_vanilla.cli import main
 from keras_vanilla.web.runtime import PAGE
 from keras_vanilla.web.server import PageServer
-from keras_vanilla.web.site import write_page, write_site
+from keras_vanilla.web.site import write_site
 
 pytestmark = pytest.mark.full
 
@@ -118,11 +118,9 @@ def test_only_site_links_inside(site):
 
 def test_site_is_served(site):
     with running(server := PageServer(site)):
-        for name in ("", "inside/", "inside/worker.js", "inside.tflite"):
-            with urlopen(server.url + name) as response:
-                path = site / name
-                path = path / "index.html" if path.is_dir() else path
-                assert response.read() == path.read_bytes()
+        for name in ("index.html", "inside/index.html", "inside/worker.js"):
+            with urlopen(server.url + name.removesuffix("index.html")) as response:
+                assert response.read() == (site / name).read_bytes()
         assert "/translator.md" not in server.files
 
 
@@ -152,24 +150,34 @@ def test_conflicting_options_are_refused(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_missing_runtime_writes_nothing(small_translator, tmp_path):
-    with pytest.raises(ValueError, match="must hold @litertjs/core"):
-        write_site(small_translator, tmp_path / "site", str(tmp_path))
-    (tmp_path / "model").mkdir()
-    with pytest.raises(TypeError, match="beam_sise"):
-        runtime = str(make_runtime(tmp_path / "installed"))
-        write_site(small_translator, tmp_path / "site", runtime, beam_sise=2)
-    assert not (tmp_path / "site").exists()
-
-
-def test_page_of_file_and_translator_is_site(
-    site, installed, small_translator, tmp_path
+@pytest.mark.parametrize(
+    "settings, error, message",
+    [
+        ({"runtime": "/"}, ValueError, "must hold @litertjs/core"),
+        ({"beam_sise": 2}, TypeError, "beam_sise"),
+        ({"model": "inside.tflite"}, ValueError, "needs a file of the form 'text'"),
+        ({"model": "none.tflite"}, FileNotFoundError, "none.tflite"),
+    ],
+)
+def test_refused_site_is_not_written(
+    site, installed, small_translator, tmp_path, settings, error, message
 ):
-    arguments = [site / "translator.tflite", tmp_path / "page", str(installed)]
+    settings = {"runtime": str(installed), **settings}
+    if "model" in settings:
+        settings["model"] = site / settings["model"]
+    with pytest.raises(error, match=message):
+        write_site(small_translator, tmp_path / "site", **settings)
+    with pytest.raises(TypeError, match="`translator`"):
+        write_site(None, tmp_path / "site", str(installed))
+    assert not list(tmp_path.iterdir())
+
+
+def test_site_of_existing_file_is_same(site, installed, small_translator, tmp_path):
     limits = {"max_bytes": 131, "max_source_length": 29, "max_length": 59}
     settings = {"check": "structure", "examples": ["three red house"], **limits}
+    settings |= {"model": site / "translator.tflite", "runtime": str(installed)}
     said = []
-    write_page(*arguments, said.append, translator=small_translator, **settings)
+    write_site(small_translator, tmp_path / "page", say=said.append, **settings)
     assert said == [
         "Converting the model to inside.tflite.",
         "Recording the guided tour.",
@@ -179,22 +187,9 @@ def test_page_of_file_and_translator_is_site(
         assert (tmp_path / "page" / name).read_bytes() == (site / name).read_bytes()
 
 
-def test_page_of_file_has_no_inside(site, installed, tmp_path):
-    write_page(site / "translator.tflite", tmp_path / "page", str(installed))
+def test_site_without_translator_has_no_inside(site, installed, tmp_path):
+    model = site / "translator.tflite"
+    write_site(None, tmp_path / "page", str(installed), model=model)
     assert not [name for name in files_in(tmp_path / "page") if "inside" in name]
-    assert (
-        'href="inside/index.html" hidden>' in (tmp_path / "page/index.html").read_text()
-    )
-
-
-@pytest.mark.parametrize("given", [{"quantize": "int4"}, {"sample": ["one"]}])
-def test_page_without_translator_refuses_settings(given, site, installed, tmp_path):
-    with pytest.raises(ValueError, match=f"translator.*{next(iter(given))}"):
-        write_page(site / "translator.tflite", tmp_path / "p", str(installed), **given)
-    assert not (tmp_path / "p").exists()
-
-
-def test_page_refuses_other_form(site, installed, tmp_path):
-    with pytest.raises(ValueError, match="needs a file of the form 'text'"):
-        write_page(site / "inside.tflite", tmp_path / "page", str(installed))
-    assert not (tmp_path / "page").exists()
+    page = (tmp_path / "page/index.html").read_text()
+    assert 'href="inside/index.html" hidden>' in page

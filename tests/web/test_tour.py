@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from keras_vanilla.web.tour import chosen_head, tour
+from keras_vanilla.web.site import chosen_head, tour
 
 TEXT = "three red house"
 
@@ -20,11 +20,8 @@ def softmax(scores):
     return exponentials / exponentials.sum()
 
 
-def test_tour_is_json(shown):
-    assert json.loads(json.dumps(shown)) == shown
-
-
 def test_pieces_are_sentence_and_translation(shown, trained_translator):
+    assert json.loads(json.dumps(shown)) == shown
     assert "".join(shown["pieces"]) == TEXT.replace(" ", "") + "⟨end⟩"
     assert [shown["ids"]] == trained_translator.encode([TEXT])
     (translation,) = trained_translator.translate([TEXT])
@@ -43,7 +40,12 @@ def test_vector_is_embedding_and_position(shown, trained_translator):
     np.testing.assert_allclose(shown["sum"], both, atol=2e-4)
 
 
-def test_head_computes_attention(shown):
+def test_head_computes_attention(shown, trained_translator):
+    ids = np.array([shown["ids"]])
+    arrays = {"source_ids": ids, "target_ids": ids[:, :1]}
+    weights = trained_translator.model.attention_weights(arrays)["encoder/0"][0]
+    head = weights[shown["head"] - 1, shown["position"]]
+    np.testing.assert_allclose(shown["weights"], head, atol=1e-4)
     query, keys, values = (
         np.array(shown[name]) for name in ("query", "keys", "values")
     )
@@ -53,15 +55,6 @@ def test_head_computes_attention(shown):
     np.testing.assert_allclose(shown["output"], softmax(scores) @ values, atol=5e-3)
     others = np.delete(shown["weights"], shown["position"])[:-1]
     assert max(others) > 0  # it reads another piece
-
-
-def test_head_is_of_model(shown, trained_translator):
-    model = trained_translator.model
-    ids = np.array([shown["ids"]])
-    arrays = {"source_ids": ids, "target_ids": ids[:, :1]}
-    weights = model.attention_weights(arrays)["encoder/0"][0]
-    head = weights[shown["head"] - 1, shown["position"]]
-    np.testing.assert_allclose(shown["weights"], head, atol=1e-4)
 
 
 def test_shown_head_mixes_values():

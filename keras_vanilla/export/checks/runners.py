@@ -28,7 +28,6 @@ def open_exported(path: PathLike) -> "SavedModelFolder | TfliteFile":
     Raises:
         FileNotFoundError: if `path` does not exist.
         ValueError: if it is neither, is damaged, or has other signatures.
-        ImportError: if it is a `.tflite` file and ai-edge-litert is not installed.
     """
     path = Path(path)
     if not path.exists():
@@ -74,8 +73,12 @@ class SavedModelFolder:
                     f"The operators of {path}", "tensorflow-text", "text"
                 ) from error
             raise _damaged(path, error) from error
-        names = "translate", "translate_ids"
-        _require_signatures(path, self._loaded.signatures, names)
+        for name in ("translate", "translate_ids"):
+            if name not in self._loaded.signatures:
+                raise ValueError(
+                    f"{path} was not exported from a translator: it has no signature "
+                    f"{name}."
+                )
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Returns target ids, int32 array (B, L), and translations, list of str."""
@@ -108,21 +111,15 @@ class TfliteFile:
         path: path of the file.
         threads: int.
     Raises:
-        ValueError: if it is not a `.tflite` file, is damaged, has no description, needs
-            operators that are not builtin, or has other signatures.
-        ImportError: if ai-edge-litert is not installed.
+        ValueError: if it is not a `.tflite` file, is damaged, has no description, or
+            needs operators that are not builtin.
     """
 
     kind = "TFLite"
 
     def __init__(self, path: PathLike, threads: int = 1):
-        try:
-            from ai_edge_litert.interpreter import Interpreter
-        except ImportError as error:
-            raise ImportError(
-                "A .tflite file is run by ai-edge-litert, which is not installed: "
-                "pip install ai-edge-litert"
-            ) from error
+        from ai_edge_litert.interpreter import Interpreter
+
         self.path = path = Path(path)
         self.description = read_description(path)  # first, because of the checksum
         self.size = path.stat().st_size
@@ -130,11 +127,12 @@ class TfliteFile:
         self._lock = threading.Lock()
         try:
             interpreter = Interpreter(model_path=str(path), num_threads=threads)
-            names = interpreter.get_signature_list()
-            self._run = {n: interpreter.get_signature_runner(n) for n in names}
+            self._run = {
+                name: interpreter.get_signature_runner(name)
+                for name in interpreter.get_signature_list()
+            }
         except (RuntimeError, ValueError) as error:
             raise _damaged(path, error) from error
-        _require_signatures(path, names, self.description.signatures)
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Returns target ids and translations.
@@ -198,14 +196,6 @@ class TfliteFile:
                 break
             cache.update((name, changed[name]) for name in changed if name in cache)
         return ids
-
-
-def _require_signatures(path, names, required):
-    if missing := [name for name in required if name not in names]:
-        raise ValueError(
-            f"{path} was not exported from a translator: it has no signature "
-            f"{', '.join(missing)}."
-        )
 
 
 def _damaged(path, error):

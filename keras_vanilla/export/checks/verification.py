@@ -76,7 +76,6 @@ def verify(
         ValueError: if there are no sentences, one is longer than the file takes, the
             number of `references` differs, or the file is damaged or cannot run on this
             translator's ids.
-        ImportError: if it is a `.tflite` file and ai-edge-litert is not installed.
     """
     check_translator(translator)
     sentences = checked_sentences("sentences", sentences)

@@ -148,11 +148,6 @@ class Description:
         return self.form != "steps"
 
     @property
-    def signatures(self) -> tuple[str, ...]:
-        """The names of the functions of the file."""
-        return ("translate",) if self.form == "text" else ("encode", "decode_step")
-
-    @property
     def decoding(self) -> "DecodingConfig":
         """The search of the file, or greedy search if the app searches."""
         from keras_vanilla.decoding import DecodingConfig  # imports Keras

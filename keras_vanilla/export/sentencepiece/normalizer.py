@@ -57,9 +57,6 @@ class NormalizationRules:
         self.tries.append(ByteTrie.build(kept, missing=MALFORMED))
         texts += symbols
         self.longest_key = max(trie.longest() for trie in self.tries)
-        self._lay_out(texts, model)
-
-    def _lay_out(self, texts, model):
         marked = [text.replace(b" ", model.space) for text in texts]
         self.starts = np.cumsum([0, *map(len, marked[:-1])]).astype("int32")
         self.outputs = np.frombuffer(b"".join(marked), "uint8")
@@ -95,7 +92,7 @@ def _unpack(charsmap, first_rule):
     value = np.full(len(units), MALFORMED)
     value[keys] = first_rule + rules
     replacements = [strings[start : strings.index(b"\0", start)] for start in starts]
-    return ByteTrie(base, label, value, 0, MALFORMED), replacements
+    return ByteTrie(base, label, value, MALFORMED), replacements
 
 
 class Normalizer:

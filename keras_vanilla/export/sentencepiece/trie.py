@@ -16,14 +16,13 @@ FREE = 255  # label of a slot without a node; UTF-8 never has this byte
 class ByteTrie:
     """A double array: the child of node n for byte c is in slot `base[n] ^ c`.
 
-    If the label of the slot is not c, n has no child for c. The texts must not contain
-    the byte 255.
+    The root is in slot 0. If the label of a slot is not c, n has no child for c. The
+    texts must not contain the byte 255.
 
     Args:
         base: int array (slots,), in complete blocks of 256.
         label: int array (slots,).
         value: int array (slots,). The value of the key that ends there, or `missing`.
-        root: int. The slot where all walks start.
         missing: int. The value of a slot where no key ends.
     Source: Aoe 1989, "An Efficient Digital Search Algorithm by Using a Double-Array
         Structure"; in the format of darts-clone, which SentencePiece stores.
@@ -34,10 +33,9 @@ class ByteTrie:
         base: np.ndarray,
         label: np.ndarray,
         value: np.ndarray,
-        root: int,
         missing: int,
     ):
-        self.root, self.dead = root, len(base)
+        self.dead = len(base)
         # From the dead slot every byte leads to a free slot, and from there back.
         self.base = np.append(base, np.full(BLOCK, self.dead)).astype("int32")
         self.label = np.append(label, np.full(BLOCK, FREE)).astype("uint8")
@@ -59,11 +57,11 @@ class ByteTrie:
             base[slot] = base_of.get(prefix, slots.size)
             label[slot] = prefix[-1] if prefix else FREE
             value[slot] = values.get(prefix, missing)
-        return cls(base, label, value, 0, missing)
+        return cls(base, label, value, missing)
 
     def longest(self) -> int:
         """The number of bytes of the longest key."""
-        slots, bytes_ = np.array([self.root]), np.arange(FREE)
+        slots, bytes_ = np.array([0]), np.arange(FREE)
         for depth in itertools.count():
             children = self.base[slots][:, None] ^ bytes_
             slots = np.unique(children[self.label[children] == bytes_])
@@ -100,7 +98,7 @@ class ByteTrie:
                 (depth < longest) & tf.reduce_any(slots != self.dead)
             ),
             step,
-            (0, tf.fill([size], self.root), tf.fill([longest, size], self.dead)),
+            (0, tf.fill([size], 0), tf.fill([longest, size], self.dead)),
         )
         return tf.slice(walked, [0, 0], [tf.maximum(depth, least), size])
 

@@ -21,7 +21,6 @@ from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import MarianTokenizer
 from keras_vanilla.translation import Translator
 
-BYTES = {"int4": 0.5, "int8": 1, None: 4}  # per number of a large matrix
 # Operators that accept 4 bits as second input, and the first versions that do.
 INT4_VERSIONS = {
     schema.BuiltinOperator.FULLY_CONNECTED: 12,
@@ -214,35 +213,31 @@ def _pairs(numbers):
     return halves[::2] | halves[1::2] << 4
 
 
-def structure_faults(
-    file: schema.ModelT, model: Transformer, quantize: str | None
-) -> list[str]:
-    """Finds matrices that a file stores more than once, or does not round.
+def structure_faults(file: schema.ModelT, model: Transformer) -> list[str]:
+    """Finds matrices that a file stores more often than the model has them.
 
     Args:
         file: ModelT, the tables of a `.tflite` file.
         model: Transformer that was exported.
-        quantize: "int8", "int4", or None for float32.
     Returns:
         List of str, one sentence per fault.
     """
-    in_file, in_model = Counter(), Counter()  # bytes and matrices, by size
     tensors = {t.buffer: t for graph in file.subgraphs for t in graph.tensors}
-    for index, tensor in tensors.items():
-        data, shape = file.buffers[index].data, tensor.shape
-        if data is not None and shape is not None and len(shape) == 2:
-            in_file[math.prod(map(int, shape))] += len(data)
-    for weight in model.weights:
-        if len(weight.shape) > 1:
-            in_model[math.prod(weight.shape)] += 1
+    in_file = Counter(
+        math.prod(map(int, tensor.shape))
+        for index, tensor in tensors.items()
+        if file.buffers[index].data is not None
+        and tensor.shape is not None
+        and len(tensor.shape) == 2
+    )
+    in_model = Counter(math.prod(w.shape) for w in model.weights if len(w.shape) > 1)
     for attention in fused_attentions(model):
         size = math.prod(attention.query_dense.kernel.shape)
         in_model[size] -= 3
         in_model[3 * size] += 1
     return [
-        f"Matrices of {size:,} numbers take {in_file[size]:,} bytes of the file, more "
-        f"than the {needed:,} of the model."
+        f"Matrices of {size:,} numbers are in the file {in_file[size]} times, and in "
+        f"the model {count} times."
         for size, count in sorted(in_model.items())
-        for needed in [count * math.ceil(size * BYTES[quantize])]
-        if size >= SMALLEST_MATRIX and in_file[size] > needed
+        if size >= SMALLEST_MATRIX and in_file[size] > count
     ]

@@ -171,7 +171,7 @@ def _converted(translator, description):
     copy = translator.copy()
     graph = GRAPHS[description.form](copy, description)
     file = convert(graph, copy.model, description.quantize)
-    _refuse(structure_faults(file, translator.model, description.quantize))
+    _refuse(structure_faults(file, translator.model))
     entries = {}
     if description.form == "inside":
         entries[VOCABULARY] = vocabulary_entry(translator.tokenizer)

@@ -8,7 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import echo_file
@@ -48,14 +47,10 @@ for text in json.load(sys.stdin):
         answer = {{"error": str(error)}}
     print(json.dumps(answer))
 """
-IMPORT_ALL = """
-import importlib
-
-for name in ("tensorflow", "keras", "keras_vanilla"):
-    try:
-        importlib.import_module(name)
-    except ModuleNotFoundError:
-        print("missing")
+# What is put before a program; a name that is None cannot be imported.
+ALONE = """
+import runpy, sys
+sys.modules.update(tensorflow=None, keras=None, keras_vanilla=None)
 """
 OPEN_ALL = """
 import sys
@@ -67,20 +62,6 @@ for path in sys.argv[1:]:
     except ValueError as error:
         print(error)
 """
-
-
-@pytest.fixture(scope="module")
-def python(tmp_path_factory):
-    """A Python that has ai-edge-litert and NumPy, and no TensorFlow."""
-    folder = tmp_path_factory.mktemp("lite")
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    python = folder / "bin" / "python"
-    litert = f"ai-edge-litert=={metadata.version('ai-edge-litert')}"
-    command = [python, "-m", "pip", "install", "--quiet", litert, "numpy"]
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode:
-        pytest.skip(f"pip cannot install {litert} here: {result.stderr[-300:]}")
-    return python
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +92,10 @@ def described(tmp_path_factory):
     return path
 
 
-def run(python, *arguments, **options):
-    """What a program said; its folder is the caller's."""
+def run(program, *arguments, **options):
+    """The result of a program in the folder of the callers."""
     return subprocess.run(
-        [python, *map(str, arguments)],
+        [sys.executable, "-c", ALONE + program, *map(str, arguments)],
         capture_output=True,
         encoding="utf-8",
         cwd=FOLDER / "python",
@@ -123,22 +104,21 @@ def run(python, *arguments, **options):
     )
 
 
-def translate(python, *arguments, **options):
-    return run(python, "translate.py", *arguments, **options)
+def translate(*arguments, **options):
+    program = "runpy.run_path('translate.py', run_name='__main__')"
+    return run(program, *arguments, **options)
 
 
-def said_to_each_text(python, module, file):
-    script = EACH.format(module=module)
-    result = run(python, "-c", script, file, input=json.dumps(TEXTS))
+def said_to_each_text(module, file):
+    result = run(EACH.format(module=module), file, input=json.dumps(TEXTS))
     assert result.returncode == 0, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 @pytest.mark.full
-def test_both_runtimes_translate_or_refuse_without_tensorflow(python, file):
-    assert run(python, "-c", IMPORT_ALL).stdout.split() == ["missing"] * 3
-    answers = said_to_each_text(python, "translate", file)
-    assert answers == said_to_each_text(python, "translate_compiled", file)
+def test_both_runtimes_translate_or_refuse_without_tensorflow(file):
+    answers = said_to_each_text("translate", file)
+    assert answers == said_to_each_text("translate_compiled", file)
     said = dict(zip(TEXTS, answers, strict=True))
     assert said["Ein Hund rennt 37."] == "Ein Hund rennt 37."
     assert said[""] == said["   "] == said["\0"] == ""
@@ -151,23 +131,23 @@ def test_both_runtimes_translate_or_refuse_without_tensorflow(python, file):
 
 
 @pytest.mark.full
-def test_command_line_translates_arguments_or_lines(python, file):
+def test_command_line_translates_arguments_or_lines(file):
     for result in (
-        translate(python, file, "Ein Hund", "", "猫"),
-        translate(python, file, input="Ein Hund\n\n猫"),
+        translate(file, "Ein Hund", "", "猫"),
+        translate(file, input="Ein Hund\n\n猫"),
     ):
         assert (result.returncode, result.stdout) == (0, "Ein Hund\n\n猫\n")
-    result = translate(python, file, "Hund", "x" * 132, "Ein")
+    result = translate(file, "Hund", "x" * 132, "Ein")
     assert (result.returncode, result.stdout) == (1, "Hund\n")
     last = result.stderr.splitlines()[-1]
     assert last == "A sentence has 132 bytes, at most 131."
-    result = translate(python)
+    result = translate()
     assert result.returncode == 1 and "python translate.py FILE" in result.stderr
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("module", ["translate", "translate_compiled"])
-def test_wrong_file_is_one_sentence(module, python, tmp_path):
+def test_wrong_file_is_one_sentence(module, tmp_path):
     content, paths = echo_file.content(), []
     for name, part in [
         ("missing", None),
@@ -178,7 +158,7 @@ def test_wrong_file_is_one_sentence(module, python, tmp_path):
         paths.append(tmp_path / name)
         if part is not None:
             paths[-1].write_bytes(part)
-    result = run(python, "-c", OPEN_ALL.format(module=module), *paths)
+    result = run(OPEN_ALL.format(module=module), *paths)
     assert result.returncode == 0, result.stderr  # a crash is negative
     assert result.stdout.splitlines() == [
         f"{path} is missing, damaged or no translator." for path in paths
@@ -186,14 +166,14 @@ def test_wrong_file_is_one_sentence(module, python, tmp_path):
 
 
 @pytest.mark.full
-def test_examples_of_guide_and_model_card_run(python, file):
+def test_examples_of_guide_and_model_card_run(file):
     sizes = {"max_bytes": 131, "max_source_tokens": 40, "max_output_tokens": 40}
     description = Description(name="echo", parameters=0, **sizes)
     card = model_card(description, file.name, file.read_bytes())
     for page, printed in {GUIDE: "Ein Hund rennt.", card: "Text to translate."}.items():
         example, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
         example = example.replace('"translator.tflite"', repr(str(file)))
-        assert run(python, "-c", example).stdout == f"{printed}\n"
+        assert run(example).stdout == f"{printed}\n"
 
 
 @pytest.mark.full
@@ -331,7 +311,7 @@ def test_all_callers_have_the_same_abbreviations():
 
 
 @pytest.mark.full
-def test_download_of_guide_keeps_whole_file(python, described, tmp_path, monkeypatch):
+def test_download_of_guide_keeps_whole_file(described, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(FOLDER / "python")
     _, example = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     names = {}

@@ -127,8 +127,6 @@ ROWS = [
     Refusal("n-best", config(decoding=DecodingConfig(n_best=1)), "`decoding`.*n_best"),
     Refusal("beams of steps", config(form="steps", beam_size=4), "'steps'.*4"),
     Refusal("loops of steps", config(form="inside", no_loops=True), "'inside'.*True"),
-    Refusal("no beam", config(beam_size=0), "`beam_size`.*0"),
-    Refusal("negative penalty", config(length_penalty=-1.0), "`length_penalty`.*-1"),
     Refusal("one output", config(outputs="alignment"), "`outputs`", TypeError),
     Refusal("unknown output", config(outputs=["scores"]), "`outputs`.*'scores'"),
     Refusal(
@@ -136,7 +134,6 @@ ROWS = [
         config(form="steps", outputs=["confidence"]),
         "`outputs`.*'steps'.*confidence",
     ),
-    Refusal("language by name", config(source_language="german"), "'german'"),
     # `tflite`, before it converts
     Refusal("slip", file(model_licence="MIT"), "model_licence.*mean", TypeError),
     Refusal("prefix", file(target_prefix=["een"]), "target_prefix", TypeError),

@@ -1,6 +1,7 @@
 """Compares an exported file's translations with those of Keras."""
 
 import math
+import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,8 +91,7 @@ def verify(
     translator, exported = translator.in_float32(), open_exported(path)
     faults = ()
     if exported.kind == "TFLite":
-        file, quantize = unpacked(path.read_bytes()), exported.description.quantize
-        faults = structure_faults(file, translator.model, quantize)
+        faults = structure_faults(unpacked(path.read_bytes()), translator.model)
     return compare(translator, exported, sentences, references, faults)
 
 
@@ -244,22 +244,13 @@ def _translate_both(translator, exported, sentences, sources):
 def _differences(pairs, model, decoding):
     """Yields a `Difference` for each sentence with other ids."""
     for pair in pairs:
-        if pair.keras_ids == pair.file_ids:
-            continue
-        position = _first_difference(pair.keras_ids, pair.file_ids)
-        if decoding.is_greedy:
-            gap = _logit_gap(model, pair, position)
-        else:
-            gap = _score_gap(model, pair, decoding)
-        yield Difference(pair.line, position, gap, pair.sentence)
-
-
-def _first_difference(keras_ids, file_ids):
-    """The first position at which ids differ, or at which one of them ends."""
-    for position, (a, b) in enumerate(zip(keras_ids, file_ids, strict=False)):
-        if a != b:
-            return position
-    return min(len(keras_ids), len(file_ids))
+        if pair.keras_ids != pair.file_ids:
+            position = len(os.path.commonprefix([pair.keras_ids, pair.file_ids]))
+            if decoding.is_greedy:
+                gap = _logit_gap(model, pair, position)
+            else:
+                gap = _score_gap(model, pair, decoding)
+            yield Difference(pair.line, position, gap, pair.sentence)
 
 
 def _logit_gap(model, pair, position):

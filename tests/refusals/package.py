@@ -7,7 +7,6 @@ import os
 from unittest import mock
 
 import described_file
-import keras
 import numpy as np
 from refusal import Refusal
 
@@ -100,75 +99,60 @@ def without_npm(folder):
         runtime_folder(say=lambda sentence: None)
 
 
+ERRORS = {
+    ValueError: {
+        # _about.py
+        "BCP-47 .* 'German'": lambda: About(source_language="German"),
+        "`target_language`.*''": lambda: About(target_language=""),
+        "`data` must be Unicode text": lambda: About(data="\udcff"),
+        "`examples` .* ' '": lambda: About(examples=["a", " "]),
+        "`examples` must be Unicode": lambda: About(examples=["\udcff"]),
+        # _checks.py
+        **{f"`n` .* Received: {x!r}": integer(x) for x in (True, "3", 2.0, None, 0)},
+        "`n` .* Received: 10": integer(10),
+        "`n` .* 2147": lambda: _checks.check_integer("n", 2**31, 1),
+        **{f"`x` .* above 0 .* {x!r}": number(x) for x in (True, "1", None, math.nan)},
+        **{f"`x` .* below 2. .* {x!r}": number(x) for x in (math.inf, 0, 2)},
+        "'cd'.* 'ab'": lambda: _checks.check_choice("c", "ab", ["cd"]),
+        "id .* size, 7. Received: 7": id_of(7),
+        "id .* 0.5": id_of(0.5),
+        "It .* None": lambda: _checks.refuse_ragged("It", [Ragged()]),
+        "Line 4 .* 1: ": lambda: _checks.check_line(4, "a\udcff"),
+        r"\.keras.* Received: 'm.h5'": lambda: model().save("m.h5"),
+        # _readable.py
+        "'w' .* 1 of 2 .* nan": lambda: check_finite("w", np.array([1.0, math.nan])),
+        # web/server.py
+        "without translator.tflite": check_model,
+        "a, .* 'steps'": lambda path: served(path / "a", form="steps", max_bytes=None),
+        "Port 70000": lambda path: served(path / "a", 70_000),
+        r"Port \d+ .* in use": served_twice,
+        "Received: a folder without": lambda path: runtime_folder(path),
+    },
+    TypeError: {
+        "`name` .* Received: 3": lambda: About(name=3),
+        "`examples` .* 'a'": lambda: About(examples="a"),
+        r"\[None\]": lambda: About(examples=[None]),
+        "`examples` .* 5": lambda: About(examples=5),
+        "Line 4 .* bytes": lambda: _checks.check_line(4, b"a"),
+        "EncoderLayer.* 'd_ff'": lambda: EncoderLayer(2),
+        "EncoderLayer has no argument 'droput'. Did you mean 'dropout'": lambda: (
+            EncoderLayer(2, 3, droput=0.1)
+        ),
+    },
+    OSError: {
+        "file.*read-only": in_read_only_folder,
+        "exists already": lambda path: refuse_existing(path),
+        "a.txt": lambda: failing(OSError(errno.EIO, "bad")),
+        "space.*a.txt": lambda: failing(RuntimeError(os.strerror(errno.ENOSPC))),
+    },
+    FileExistsError: {"out exists already": taken_meanwhile, "file": below_file},
+    FileNotFoundError: {"no file or folder": lambda path: check_model(path / "a")},
+    FolderInUse: {f"in use .* {os.getpid()}": locked_twice},
+    KeyError: {"k": lambda: failing(KeyError("k"))},
+    RuntimeError: {"npm .* not installed": without_npm},
+}
 ROWS = [
-    # _about.py
-    Refusal("name", lambda: About(name=3), "`name` .* Received: 3", TypeError),
-    Refusal("language", lambda: About(source_language="German"), "BCP-47 .* 'German'"),
-    Refusal("no language", lambda: About(target_language=""), "`target_language`.*''"),
-    Refusal("surrogate", lambda: About(data="\udcff"), "`data` must be Unicode text"),
-    Refusal("example", lambda: About(examples="a"), "`examples` .* 'a'", TypeError),
-    Refusal("no text", lambda: About(examples=[None]), r"\[None\]", TypeError),
-    Refusal("number", lambda: About(examples=5), "`examples` .* 5", TypeError),
-    Refusal("blank", lambda: About(examples=["a", " "]), "`examples` .* ' '"),
-    Refusal("half", lambda: About(examples=["\udcff"]), "`examples` must be Unicode"),
-    # _checks.py
-    *(
-        Refusal(f"integer {value!r}", integer(value), f"`n` .* Received: {value!r}")
-        for value in (True, "3", 2.0, None, 0, 10)
-    ),
-    Refusal("too large", lambda: _checks.check_integer("n", 2**31, 1), "`n` .* 2147"),
-    *(
-        Refusal(f"number {value!r}", number(value), f"`x` .* above 0 .* {value!r}")
-        for value in (True, "1", None, math.nan, math.inf, 0, 2)
-    ),
-    Refusal("choice", lambda: _checks.check_choice("c", "ab", ["cd"]), "'cd'.* 'ab'"),
-    Refusal("id", id_of(7), "id .* size, 7. Received: 7"),
-    Refusal("half an id", id_of(0.5), "id .* 0.5"),
-    Refusal("ragged", lambda: _checks.refuse_ragged("It", [Ragged()]), "It .* None"),
-    Refusal("line", lambda: _checks.check_line(4, b"a"), "Line 4 .* bytes", TypeError),
-    Refusal("half a line", lambda: _checks.check_line(4, "a\udcff"), "Line 4 .* 1: "),
-    Refusal("legacy file", lambda: model().save("m.h5"), r"\.keras.* Received: 'm.h5'"),
-    Refusal(
-        "missing argument", lambda: EncoderLayer(2), "EncoderLayer.* 'd_ff'", TypeError
-    ),
-    Refusal(
-        "unknown argument",
-        lambda: EncoderLayer(2, 3, droput=0.1),
-        "EncoderLayer has no argument 'droput'. Did you mean 'dropout'",
-        TypeError,
-    ),
-    # _atomic_write.py, _folder_lock.py
-    Refusal("read-only folder", in_read_only_folder, "file.*read-only", OSError),
-    Refusal("exists", lambda path: refuse_existing(path), "exists already", OSError),
-    Refusal("taken meanwhile", taken_meanwhile, "out exists already", FileExistsError),
-    Refusal("below a file", below_file, "file", FileExistsError),
-    Refusal("no name", lambda: failing(OSError(errno.EIO, "bad")), "a.txt", OSError),
-    Refusal(
-        "full disk",
-        lambda: failing(RuntimeError(os.strerror(errno.ENOSPC))),
-        "a.txt",
-        OSError,
-    ),
-    Refusal("other error", lambda: failing(KeyError("k")), "k", KeyError),
-    Refusal("locked", locked_twice, f"in use .* {os.getpid()}", FolderInUse),
-    # _readable.py
-    Refusal(
-        "not finite",
-        lambda: check_finite("w", keras.Variable([1.0, math.nan])),
-        "'w' .* 1 of 2 .* nan",
-    ),
-    # web/server.py
-    Refusal("no model", lambda path: check_model(path / "a"), "a", FileNotFoundError),
-    Refusal("no site", check_model, "without translator.tflite"),
-    Refusal(
-        "form",
-        lambda path: served(path / "a", form="steps", max_bytes=None),
-        "a, .* 'steps'",
-    ),
-    Refusal("port", lambda path: served(path / "a", 70_000), "Port 70000"),
-    Refusal("port in use", served_twice, r"Port \d+ .* in use"),
-    Refusal("no npm", without_npm, "npm .* not installed", RuntimeError),
-    Refusal(
-        "no runtime", lambda path: runtime_folder(path), "Received: a folder without"
-    ),
+    Refusal(pattern, call, pattern, error)
+    for error, calls in ERRORS.items()
+    for pattern, call in calls.items()
 ]

@@ -76,7 +76,7 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, identity: Any) -> np.ndarray:
         what, kind, key, _location, size, *view = identity
-        if what != "storage" or view not in ([], [None]):
+        if what != "storage" or type(size) is not int or view not in ([], [None]):
             raise ValueError("its storages have an unknown form")
         if key not in self.storages:
             self._most -= _STORAGES[kind].itemsize * size

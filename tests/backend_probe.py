@@ -120,7 +120,7 @@ def searches(model):
 
 
 def sampled_by_the_same_numbers(model, source):
-    """Every backend draws others."""
+    """Samples with random numbers of NumPy, as each backend draws others."""
 
     def uniform(shape, dtype, seed):
         return np.random.default_rng(seed).uniform(size=shape).astype(dtype)

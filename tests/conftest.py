@@ -1,4 +1,4 @@
-"""What several folders of tests share."""
+"""Fixtures of several folders of tests."""
 
 import gc
 import os
@@ -87,7 +87,7 @@ def trained_translator(trained_file):
 
 @pytest.fixture(scope="session")
 def small_translator(trained_translator):
-    """One that knows nothing and is quickly exported."""
+    """An untrained translator that is quickly exported."""
     tokenizer = trained_translator.tokenizer
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     sizes = {"d_model": 16, "num_heads": 2, "d_ff": 24, "max_length": 60, **layers}
@@ -97,7 +97,7 @@ def small_translator(trained_translator):
 
 @pytest.fixture(scope="session")
 def two_layer_translator(trained_translator):
-    """One that knows nothing, where it matters which layer is meant."""
+    """An untrained translator with two layers per stack."""
     tokenizer = trained_translator.tokenizer
     size = tokenizer.vocabulary_size
     model = Transformer.from_preset(

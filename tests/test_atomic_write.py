@@ -1,4 +1,4 @@
-"""Files and folders that nobody has yet are never written over, at no instant."""
+"""Files and folders are never written over while a new one is written."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ from keras_vanilla._atomic_write import atomic_path, atomic_write
 
 
 def refused_by_another(path, make):
-    """Something gets the name while the block runs; what is left beside it."""
+    """Returns the files that are left if another writer takes the name."""
     with pytest.raises(FileExistsError, match="exists already; nothing was written"):
         with atomic_path(path, overwrite=False) as temporary:
             make(temporary)

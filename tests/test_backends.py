@@ -43,7 +43,6 @@ def tensorflow(tmp_path_factory):
 
 
 def test_probe_moves_every_weight(tensorflow):
-    """What is compared below is worth comparing."""
     names = [name for name in tensorflow if name.startswith("weights/")]
     assert names
     for name in names:

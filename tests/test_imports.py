@@ -1,4 +1,4 @@
-"""Imports run one way only, and TensorFlow stays where it belongs."""
+"""Imports run one way only, and most parts import no backend."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Names that are imported when they are used, and why one of them cannot be."""
+"""Names that are imported when they are used."""
 
 import sys
 

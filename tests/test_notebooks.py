@@ -44,7 +44,7 @@ OF_ONE_MACHINE = re.compile(r"/(?:home|root|work|tmp|Users)/|site-packages")
 
 
 def nbformat():
-    """The package, whose import takes seconds that every test run would pay."""
+    """The package, whose import takes seconds."""
     return pytest.importorskip("nbformat", reason="no Jupyter is installed")
 
 

@@ -1,4 +1,4 @@
-"""What the README and the guides say is true."""
+"""README and guides are true."""
 
 import ast
 import base64

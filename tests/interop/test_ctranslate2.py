@@ -64,7 +64,6 @@ def tokenizers(tmp_path_factory):
 
 
 def make(tokenizers, name, **changes):
-    """A Translator of random weights."""
     config = CONFIGS.get(name, {}) | changes
     separate = not config.get("share_embeddings", True)
     tokenizer = tokenizers[
@@ -180,7 +179,7 @@ def test_smaller_weights_are_read_within_rounding(
 
 
 def test_marian_model_of_ctranslate2s_converter_is_read(tmp_path):
-    """Theirs have no pad, begin with zeros, and leave the source's end to the user."""
+    """It has no pad, begins with zeros, and leaves the source's end to the user."""
     pytest.importorskip("torch", reason="PyTorch is not installed")
     pytest.importorskip("transformers", reason="transformers is missing")
     from ctranslate2.converters import TransformersConverter

@@ -55,7 +55,7 @@ def copy(package, tmp_path):
 
 
 def assert_same_scores(folder, translator, lines=LINES[:4]):
-    """Those of CTranslate2 with the model of a package, in float32."""
+    """Compares scores with those of CTranslate2 in float32."""
     sources = translator.encode(lines)
     targets = translator.tokenizer.encode_target(list(map(dutch, lines)))
     runtime = open_runtime(folder / "model")
@@ -151,7 +151,7 @@ def test_other_architectures_are_refused_by_name(options, name, model, tmp_path)
 
 
 def changed(package, folder, variables=None, config=None, without=()):
-    """The package's model and SentencePiece's, with another content."""
+    """Writes the model of a package with another content."""
     content = read_ctranslate2(package / "model")
     arrays = {name: content.variables[name] for name in content.variables}
     arrays = {name: array for name, array in arrays.items() if name not in without}

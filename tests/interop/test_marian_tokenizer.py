@@ -1,4 +1,4 @@
-"""Marian's tokenizer from its files; `sentencepiece` alone says what is right."""
+"""Marian's tokenizer from its files; the oracle is `sentencepiece` alone."""
 
 import random
 from types import SimpleNamespace
@@ -207,7 +207,6 @@ class AttendingModel:
 
 
 def test_alignment_leaves_out_language_code(pair):
-    """Target word i attends to source piece i, and piece 0 is the code."""
     tokenizer, _ = pair
     (target,) = tokenizer.encode_target(["le la le la"])
     assert len(target) == 5
@@ -222,7 +221,6 @@ def test_alignment_leaves_out_language_code(pair):
 
 
 def test_plain_model_gives_ids_of_tokenizer():
-    """The ids are then SentencePiece's own, and the special ones the model's."""
     learnt = Tokenizer.train(SOURCE + TARGET, 320)
     same = MarianTokenizer(learnt.source_model)
     assert same.encode(SOURCE) == learnt.encode(SOURCE)

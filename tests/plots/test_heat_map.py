@@ -1,4 +1,4 @@
-"""Tables of numbers, positions and masks: what is drawn, and whether it can be read."""
+"""Tables of numbers, positions and masks."""
 
 import matplotlib.colors
 import numpy as np

@@ -1,5 +1,6 @@
 """What pictures refuse."""
 
+import functools
 import sys
 from pathlib import Path
 
@@ -28,9 +29,14 @@ def call(function, *arguments, **settings):
     return lambda: function(*arguments, **settings)
 
 
+@functools.cache
+def pretrained():
+    return Translator.from_preset("en-fr")
+
+
 def translation(draw, *arguments, **settings):
     """A call of a picture of a text, by the translator that the package brings."""
-    return lambda: draw(Translator.from_preset("en-fr"), *arguments, **settings)
+    return lambda: draw(pretrained(), *arguments, **settings)
 
 
 def command(arguments):

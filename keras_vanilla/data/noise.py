@@ -47,6 +47,7 @@ SCRIPTS = (
 )
 # Occurs in addresses and in numbers with several parts, which are not changed inside.
 WHOLE = r"://|@|[\w{marks}]\.\w[\w{marks}]|\d[:/-]\d"
+SENTENCE_END = re.compile(r"[\s.!?…。！？।؟]*")
 NUMBER = re.compile(r"(?<![\d.,])[0-9]+(?:[.,][0-9]+)*")
 # Fractions of the pairs with things to copy.
 ALONE, IN_PLACE, TWO = 0.2, 0.7, 0.3
@@ -85,7 +86,7 @@ def as_people_write(
         source = source[:1].lower() + re.sub(r"\b[A-Z]\b", _lower, source[1:])
     elif chosen < 9:
         source = re.sub(r"(?<!\S)\w", lambda letter: letter[0].upper(), source)
-    elif chosen < 11:
+    elif chosen < 11 and not re.search(r"\d", source):  # "1.5" and "$15" stay
         source = without_punctuation(source)
     elif chosen < 16:
         source = _with_typos(source, random)
@@ -262,8 +263,10 @@ def _with_things(text, spans, others, inserted, gap, drops_point):
         body = body.replace(", ", f", {inserted['comma']} ", 1)
     if "first" in inserted:
         body = f"{inserted['first']} {body}"
-    if "last" in inserted:
+    if "last" in inserted and SENTENCE_END.fullmatch(marks):
         body, marks = f"{body} {inserted['last']}{gap}", marks.strip()
+    elif "last" in inserted:
+        marks += f" {inserted['last']}"
     if "end" in inserted:
         marks = "" if marks == "." and drops_point else marks
         marks += f" {inserted['end']}"

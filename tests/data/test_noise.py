@@ -227,6 +227,15 @@ def test_same_thing_is_in_both_texts():
     assert min(places.values()) > 25 and len(places) == 8, places
 
 
+def test_currency_stays_at_its_number():
+    chance = random.Random(0)
+    for _ in range(300):
+        for text in as_people_write("It is $15.", "Es sind 15 $", chance, []):
+            assert "15" not in text or "$15" in text or "15 $" in text
+        source, target = with_thing_to_copy("It is $15.", "Es sind 15 $", chance, [])
+        assert source == target or re.search(r"Es sind [\d,.]+ \$", target), target
+
+
 def test_numbers_become_numbers_of_same_form():
     chance, lengths = random.Random(0), Counter()
     for _ in range(600):

@@ -6,11 +6,15 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 import sentencepiece
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from keras_vanilla._checks import check_choice, check_line
 from keras_vanilla.tokenizer.id_rows import checked_lines
 
+# Bit fields of a unit of darts-clone's double array.
+VALUE, BROAD, HAS_VALUE, LABEL = 1 << 31, 1 << 9, 1 << 8, 1 << 31 | 0xFF
 MODEL_TYPES = ("unigram", "bpe")
 NORMALIZATION = "nmt_nfkc"
 # SentencePiece's trainer drops lines above 4,192 bytes, and takes minutes for words of
@@ -19,6 +23,12 @@ SHORT_LINE = re.compile(r".{1,1000}(?=\s|$)|.{1,1000}", re.DOTALL)
 # It also drops, without a warning, every line that contains its mark for unknown text.
 UNKNOWN_MARK = "\u2585"
 SPACE_MARK = "▁"
+# Soft hyphen, zero-width space, word joiner, byte-order mark and direction marks, which
+# may be inside words. The joiners of emoji and of some scripts are not among them.
+INVISIBLE = "\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff" + "".join(
+    map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+)
+REMOVED = str.maketrans("", "", INVISIBLE)
 SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
 SMALLEST_SIZE = len(SPECIAL_PIECES) + 256  # special and byte pieces
 # A text with fewer lines than a number gets the size below it, others the last size.
@@ -49,9 +59,10 @@ def learn_vocabulary(
 ) -> bytes:
     """Learns a SentencePiece model of at most `vocabulary_size` pieces.
 
-    It uses nmt_nfkc normalisation, byte fallback and the special ids 0 to 3 (pad,
-    unknown, start, end). All lines are used, or every n-th if there are more than 2
-    million; the characters are those of all lines. The same lines give the same bytes.
+    It uses nmt_nfkc normalisation, which deletes `INVISIBLE`, byte fallback and the
+    special ids 0 to 3 (pad, unknown, start, end). All lines are used, or every n-th if
+    there are more than 2 million; the characters are those of all lines. The same lines
+    give the same bytes.
 
     Args:
         lines: iterable of str, read several times; the lines of an iterator are kept.
@@ -109,7 +120,64 @@ def learn_vocabulary(
             "user-defined symbols and every character of the text: at least "
             f"{required[1]}. Received: {vocabulary_size}"
         ) from None
-    return model.getvalue()
+    proto = ModelProto.FromString(model.getvalue())
+    spec = proto.normalizer_spec
+    spec.precompiled_charsmap = _deleting(INVISIBLE, spec.precompiled_charsmap)
+    return proto.SerializeToString()
+
+
+def _deleting(characters, charsmap):
+    """Adds rules to a `precompiled_charsmap` that delete characters.
+
+    The map is described in `export.sentencepiece.normalizer`. A node of its trie keeps
+    the position of its children, XOR its own, above ten bits that are copied. Children
+    are copied to a new block before they change, because nodes may share them.
+    """
+    size = int.from_bytes(charsmap[:4], "little")
+    units = np.frombuffer(charsmap, "<u4", size // 4, 4).tolist()
+    strings = charsmap[4 + size :]
+    empty_block = _new_block(units)
+    units[empty_block] = VALUE | len(strings)  # of the empty string that is added
+    copied = set()
+    for character in characters:
+        node = 0
+        for byte in character.encode():
+            if node not in copied:
+                _copy_children(units, node)
+                copied.add(node)
+            node = _children(units, node) ^ byte
+            if units[node] & LABEL != byte:
+                units[node] = byte
+                _point(units, node, _new_block(units))
+                copied.add(node)
+        units[node] |= HAS_VALUE
+        _point(units, node, empty_block)
+    trie = np.array(units, "<u4").tobytes()
+    return len(trie).to_bytes(4, "little") + trie + strings + b"\0"
+
+
+def _new_block(units):
+    units += [VALUE] * 256
+    return len(units) - 256
+
+
+def _children(units, node):
+    return node ^ (units[node] >> 10 << ((units[node] & BROAD) >> 6))
+
+
+def _point(units, node, block):
+    units[node] = units[node] & (LABEL | HAS_VALUE) | (node ^ block) << 10
+
+
+def _copy_children(units, node):
+    old, new = _children(units, node), _new_block(units)
+    if units[node] & HAS_VALUE:
+        units[new] = units[old]
+    for byte in range(1, 256):
+        if units[old ^ byte] & LABEL == byte:
+            units[new ^ byte] = units[old ^ byte]
+            _point(units, new ^ byte, _children(units, old ^ byte))
+    _point(units, node, new)
 
 
 def _checked_symbols(symbols):
@@ -139,7 +207,7 @@ def _checked_length(lines):
 def _short_lines(lines):
     """Shortens lines so that SentencePiece's trainer drops none of them."""
     for line in lines:
-        line = line.replace(UNKNOWN_MARK, " ")
+        line = line.replace(UNKNOWN_MARK, " ").translate(REMOVED)
         yield from SHORT_LINE.findall(line) if len(line) > 1000 else [line]
 
 

@@ -74,7 +74,7 @@ def _codes_and_pieces(tokenizer, strings, code):
 
 
 def decode(model: bytes, ids: "tf.Tensor", special: SpecialIds) -> "tf.Tensor":
-    """Texts (B,) of ids (B, L), a string tensor; rows are cut at their first end."""
+    """Texts (B,) of ids (B, L), a string tensor, as in `Tokenizer.decode`."""
     import tensorflow as tf
 
     ids = tf.ensure_shape(tf.convert_to_tensor(ids, tf.int32), [None, None])
@@ -82,7 +82,8 @@ def decode(model: bytes, ids: "tf.Tensor", special: SpecialIds) -> "tf.Tensor":
     kept = ~ended & (ids != special.pad_id) & (ids != special.start_id)
     tokenizer = _tokenizer(model)
     ids = tf.where(ids < tokenizer.vocab_size(), ids, special.unknown_id)
-    return tokenizer.detokenize(tf.ragged.boolean_mask(ids, kept))
+    texts = tokenizer.detokenize(tf.ragged.boolean_mask(ids, kept))
+    return tf.strings.regex_replace(texts, "^(?:\ufffd+ ?)+|\ufffd", "")
 
 
 def _tokenizer(model, out_type=None):

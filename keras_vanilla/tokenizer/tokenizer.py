@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import os
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -23,6 +24,9 @@ from keras_vanilla.tokenizer.training import learn_vocabulary
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+# SentencePiece's mark for a byte that forms no character, first with the space after.
+MALFORMED = re.compile("^(?:\ufffd+ ?)+|\ufffd")
 
 
 class Tokenizer:
@@ -234,13 +238,14 @@ class Tokenizer:
 
         Args:
             ids: list of lists of int, or integer array (B, T); pads and starts are
-                left out.
+                left out, and bytes that form no character.
         Raises:
             TypeError: if `ids` is not a list of sequences of int.
             ValueError: if an id is outside the target vocabulary.
         """
         pieces = [self._pieces(row) for row in checked_rows(ids)]
-        return self._target.decode(pieces) if pieces else []
+        texts = self._target.decode(pieces) if pieces else []
+        return [MALFORMED.sub("", text) for text in texts]
 
     def decode_source(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """The normalised source text of each sequence from `encode`.

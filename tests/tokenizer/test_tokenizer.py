@@ -73,6 +73,24 @@ def test_decode_stops_at_end_id(tokenizer):
     assert tokenizer.decode(padded) == tokenizer.decode(rows)
 
 
+def test_malformed_bytes_have_no_text(tokenizer):
+    peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    cat = peer.encode("the cat")
+    half, heart, wrong = (
+        [peer.piece_to_id(f"<0x{byte:02X}>") for byte in octets]
+        for octets in (b"\xe2\x9d", b"\xe2\x9d\xa4", b"\xff")
+    )
+    texts = {
+        (*cat, *half): "the cat",
+        (*wrong, *cat, *half, *wrong, *cat, *heart): "the cat the cat❤",
+        (*half, *wrong): "",
+    }
+    assert tokenizer.decode(list(texts)) == list(texts.values())
+    for ids, text in texts.items():
+        (written,) = tokenizer.detokenize_graph(np.array([ids], "int32")).numpy()
+        assert written.decode() == text
+
+
 def test_training_is_deterministic(tokenizer, tmp_path):
     assert Tokenizer.train(lines=iter(LINES), vocabulary_size=307).source_model == (
         tokenizer.source_model

@@ -1,4 +1,5 @@
 import random
+import re
 import warnings
 
 import pytest
@@ -33,6 +34,36 @@ def test_large_scripts_get_larger_sizes():
     pieces = {peer.id_to_piece(i) for i in range(tokenizer.vocabulary_size)}
     assert set(CHINESE) <= pieces
     assert any(len(piece.strip("▁")) > 1 for piece in pieces if piece[0] != "<")
+
+
+@pytest.fixture(scope="module")
+def normalize():
+    """The normalisation of a new tokenizer."""
+    model = Tokenizer.train(LINES, 400).source_model
+    return sentencepiece.SentencePieceProcessor(model_proto=model).normalize
+
+
+INVISIBLE = "\u00ad\u061c\u200b\u200e\u200f\u202a\u202e\u2060\u2066\u2069\ufeff"
+
+
+@pytest.mark.parametrize("mark", INVISIBLE, ids=lambda mark: f"U+{ord(mark):04X}")
+def test_invisible_characters_are_deleted(normalize, mark):
+    assert normalize(f"{mark}th{mark}e{mark} c{mark}at{mark}.") == "▁the▁cat."
+    assert normalize(mark) == normalize("")
+
+
+def test_other_characters_are_normalised_as_by_sentencepiece(normalize):
+    peer = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
+    for first in range(0, 0x30000, 97):
+        codes = (code for code in range(first, first + 97) if code >> 11 != 27)
+        text = " ".join(map(chr, codes)).translate(training.REMOVED)
+        assert normalize(text) == peer.normalize(text)
+
+
+def test_single_digits_are_pieces():
+    tokenizer = Tokenizer.train(LINES, 287, split_digits=True)
+    pieces = tokenizer.source_pieces(range(260, tokenizer.vocabulary_size))
+    assert {piece for piece in pieces if re.search(r"\d", piece)} == set("0123456789")
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])

@@ -9,7 +9,6 @@ from keras_vanilla.export.sentencepiece.trie import FREE, ByteTrie
 from keras_vanilla.export.sentencepiece.unigram_model import SPACE_MARK, UnigramModel
 from keras_vanilla.export.sentencepiece.utf8 import (
     LONGEST_CHARACTER,
-    REPLACEMENT,
     belongs_to_character,
 )
 from keras_vanilla.export.sentencepiece.viterbi import Segmenter
@@ -234,7 +233,7 @@ class TokenLookup:
 class Surfaces:
     """Finds the text of each piece of a sequence, its surface.
 
-    The surface of a byte piece is its byte, or U+FFFD if it does not form a character
+    The surface of a byte piece is its byte, or empty if it does not form a character
     with the byte pieces around it. The space before the first word is omitted.
 
     Args:
@@ -246,8 +245,8 @@ class Surfaces:
     """
 
     def __init__(self, model: UnigramModel):
-        self._malformed = len(model.pieces) + 1
-        texts = [*_texts(model), b"", REPLACEMENT]
+        self._no_piece = len(model.pieces)
+        texts = [*_texts(model), b""]
         sizes = [len(text) for text in texts]
         self.longest = max(sizes)
         self._starts = np.cumsum([0, *sizes]).astype("int32")
@@ -262,7 +261,7 @@ class Surfaces:
 
     def __call__(self, pieces: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         kinds = tf.cast(tf.gather(self._kinds, pieces), tf.int32)
-        pieces = tf.where(self._is_malformed(pieces, kinds), self._malformed, pieces)
+        pieces = tf.where(self._is_malformed(pieces, kinds), self._no_piece, pieces)
         starts = tf.gather(self._starts, pieces)
         sizes = tf.gather(self._starts, pieces + 1) - starts
         if not self._strips:
@@ -285,9 +284,10 @@ class Surfaces:
 
 
 class TextDecoder:
-    """Maps ids to the bytes of the text, like `sentencepiece`.
+    """Maps ids to the bytes of the text, like `Tokenizer.decode`.
 
-    Ids after the first `end_id`, control pieces and ids without a piece have no text.
+    Ids after the first `end_id`, control pieces, ids without a piece, and byte pieces
+    that form no character have no text.
 
     Args:
         model: UnigramModel.

@@ -56,6 +56,19 @@ def read_lines(file: str | os.PathLike | BinaryIO) -> list[str]:
     return [line.decode() for line in lines_of(file)]
 
 
+def same_digits(source: str, target: str) -> bool:
+    """True if two texts have the same digits in any order, for `ParallelCorpus.filter`.
+
+    Separators are ignored: "3,000.5" has the digits of "3 000,5". A number in words or
+    a time of another clock differs.
+    """
+    one, other = (
+        sorted(int(each) for each in text if each.isdecimal())
+        for text in (source, target)
+    )
+    return one == other
+
+
 class ParallelCorpus:
     """Pairs of source and target sentences, stored as compact bytes.
 
@@ -228,7 +241,7 @@ class ParallelCorpus:
         Raises:
             ValueError: if no pairs remain.
         Example:
-            corpus.filter(lambda source, target: len(source) < 200)
+            corpus.filter(same_digits)
         """
         kept = np.array([bool(keep(*pair)) for pair in self], dtype=bool)
         filtered = self._pick(kept)

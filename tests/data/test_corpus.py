@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from num2words import num2words
 
-from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.data import ParallelCorpus, same_digits
 from keras_vanilla.data.corpus import read_lines
 
 SENTENCE = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -145,6 +145,22 @@ def test_filter_reports_the_lines_left_out(letters):
     assert kept.line_numbers.tolist() == [1, 4] and kept.origin == "letters"
     assert kept.report == {"empty": [2], "filter": [3, 5]}
     assert kept.filter(lambda *pair: "a" in pair).report["filter"] == [3, 5, 4]
+
+
+@pytest.mark.parametrize(
+    "source, target, same",
+    [
+        ("$3,000.50 on March 12", "le 12 mars, 3 000,50 $", True),
+        ("no number", "aucun", True),
+        ("٣ cats", "3 chats", True),
+        ("30 cats", "31 chats", False),
+        ("3 cats", "trois chats", False),
+        ("33 cats", "3 chats", False),
+    ],
+)
+def test_digits_of_pairs_are_compared(source, target, same):
+    pairs = ParallelCorpus([source, "a"], [target, "b"]).filter(same_digits)
+    assert len(pairs) == 1 + same and pairs.report.get("filter", []) == [1][same:]
 
 
 def test_sum_has_the_pairs_of_both_and_one_number_per_line(letters):

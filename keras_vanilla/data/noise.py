@@ -34,21 +34,16 @@ FLAG_LETTERS = [*map(chr, range(0x1F1E6, 0x1F200))]
 RARE = (
     f"{AS_EMOJI}\u20e3 {' '.join(TONES)} {' '.join(FLAG_LETTERS)} ’ ‘ “ ” « » – — € £ ¥"
 )
-# First and last letter of some alphabets and syllabaries.
-SCRIPTS = (
-    (0x03B1, 0x03C9),  # Greek
-    (0x0430, 0x044F),  # Cyrillic
-    (0x05D0, 0x05EA),  # Hebrew
-    (0x0627, 0x063A),  # Arabic
-    (0x0905, 0x0939),  # Devanagari
-    (0x3042, 0x3093),  # Hiragana
-    (0x4E00, 0x9FA5),  # Chinese
-    (0xAC00, 0xD7A3),  # Korean
-)
+# First and last letter of Greek, Cyrillic, Hebrew, Arabic, Devanagari, Hiragana,
+# Chinese and Korean.
+SCRIPTS = "αω", "ая", "את", "اغ", "अह", "あん", "一龥", "가힣"
 # Occurs in addresses and in numbers with several parts, which are not changed inside.
 WHOLE = r"://|@|[\w{marks}]\.\w[\w{marks}]|\d[:/-]\d"
 SENTENCE_END = re.compile(r"[\s.!?…。！？।؟]*")
-NUMBER = re.compile(r"(?<![\d.,])[0-9]+(?:[.,][0-9]+)*")
+# Not part of a word or of another number, and neither 0 nor 1.
+NUMBER = re.compile(
+    r"(?<![^\W_])(?<!\d[.,])(?![01]\b(?![.,]\d))[0-9]+(?:[.,][0-9]+)*(?![^\W_])"
+)
 # Fractions of the pairs with things to copy.
 ALONE, IN_PLACE, TWO = 0.2, 0.7, 0.3
 
@@ -57,16 +52,10 @@ Change = Callable[[str, str, Random, Sequence[str]], tuple[str, str]]
 
 
 class Noise(NamedTuple):
-    """One kind of noise.
-
-    Fields:
-        name: str. Name of the noise, which is part of its random seed.
-        share: float. Number of pairs with this noise per pair of the corpus.
-        change: function that maps the texts of a pair to texts with noise.
-    """
+    """One kind of noise: its name, a part of its seed; and a change of pairs."""
 
     name: str
-    share: float
+    share: float  # number of pairs with this noise per pair of the corpus
     change: Change
 
 
@@ -83,7 +72,8 @@ def as_people_write(
     if chosen < 4:
         source = source.lower()
     elif chosen < 7:
-        source = source[:1].lower() + re.sub(r"\b[A-Z]\b", _lower, source[1:])
+        lone = re.sub(r"\b[A-Z]\b", lambda letter: letter[0].lower(), source[1:])
+        source = source[:1].lower() + lone
     elif chosen < 9:
         source = re.sub(r"(?<!\S)\w", lambda letter: letter[0].upper(), source)
     elif chosen < 11 and not re.search(r"\d", source):  # "1.5" and "$15" stay
@@ -229,7 +219,8 @@ def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:
     for index, line in enumerate(lines):
         yield line
         if index % 10 == 0:
-            yield f"{line.upper()} {plain_thing(random, words_of_letters(line))}"
+            make = random.choice([_number, _date, _url, _email])  # in ASCII
+            yield f"{line.upper()} {make(random, words_of_letters(line))}"
         if index % 20 == 0:
             yield line.lower()
 
@@ -247,10 +238,6 @@ def _with_typos(text, random):
         typos = two, one * 2 + two, random.choice(LETTERS) + two, *[two + one] * 3
         text = "".join([*written[:i], random.choice(typos), *written[i + 2 :]])
     return text
-
-
-def _lower(match):
-    return match[0].lower()
 
 
 def _with_things(text, spans, others, inserted, gap, drops_point):
@@ -275,27 +262,22 @@ def _with_things(text, spans, others, inserted, gap, drops_point):
 
 def _once(text):
     """The numbers and capitalised words that occur once in a text, with positions."""
-    counts = Counter(word[0] for word in words(text))
-    numbers = Counter(NUMBER.findall(text))
-    pattern = with_marks(WHOLE)
+    counts = Counter(word[0] for word in words(text)) | Counter(NUMBER.findall(text))
+    whole = with_marks(WHOLE)
     text = re.sub(
-        r"\S+", lambda x: " " * len(x[0]) if pattern.search(x[0]) else x[0], text
+        r"\S+", lambda x: " " * len(x[0]) if whole.search(x[0]) else x[0], text
     )
-    names = {
-        word[0]: word.span()
+    names = [
+        word
         for word in words(text)
-        if counts[word[0]] == 1
-        and len(word[0]) > 2
+        if len(word[0]) > 2
         and without_marks(word[0]).istitle()
         and text[max(0, word.start() - 1)] not in "'’-"
-    }
-    return names | {
-        number[0]: number.span()
-        for number in NUMBER.finditer(text)
-        if numbers[number[0]] == 1
-        and number[0] not in ("0", "1")
-        and not text[: number.start()][-1:].isalpha()
-        and not text[number.end() :][:1].isalpha()
+    ]
+    return {
+        each[0]: each.span()
+        for each in (*names, *NUMBER.finditer(text))
+        if counts[each[0]] == 1
     }
 
 
@@ -319,11 +301,6 @@ def random_thing(random: Random, words: Sequence[str]) -> str:
     """
     (make,) = random.choices(list(THINGS), THINGS.values())
     return make(random, words)
-
-
-def plain_thing(random: Random, words: Sequence[str]) -> str:
-    """Same as `random_thing`, with only those characters that occur in English text."""
-    return random.choice([_number, _date, _url, _email])(random, words)
 
 
 def _number(random, words):
@@ -398,7 +375,7 @@ def _symbols(random, words):
 
 
 def _foreign(random, words):
-    first, last = random.choice(SCRIPTS)
+    first, last = map(ord, random.choice(SCRIPTS))
     lengths = [random.randint(1, 6) for _ in range(random.choice([1, 1, 2, 3]))]
     return " ".join(
         "".join(chr(random.randint(first, last)) for _ in range(n)) for n in lengths

@@ -130,54 +130,50 @@ def _deleting(characters, charsmap):
     """Adds rules to a `precompiled_charsmap` that delete characters.
 
     The map is described in `export.sentencepiece.normalizer`. A node of its trie keeps
-    the position of its children, XOR its own, above ten bits that are copied. Children
-    are copied to a new block before they change, because nodes may share them.
+    the block of its children, XOR its own position, above ten bits that are copied.
+    Children are copied to a new block before they change, because nodes may share them.
     """
     size = int.from_bytes(charsmap[:4], "little")
     units = np.frombuffer(charsmap, "<u4", size // 4, 4).tolist()
     strings = charsmap[4 + size :]
-    empty_block = _new_block(units)
-    units[empty_block] = VALUE | len(strings)  # of the empty string that is added
-    copied = set()
+
+    def new_block():
+        units.extend([VALUE] * 256)
+        return len(units) - 256
+
+    def children(node):
+        return node ^ (units[node] >> 10 << ((units[node] & BROAD) >> 6))
+
+    def point(node, block):
+        units[node] = units[node] & (LABEL | HAS_VALUE) | (node ^ block) << 10
+
+    def copy_children(node):
+        old, new = children(node), new_block()
+        if units[node] & HAS_VALUE:
+            units[new] = units[old]
+        for byte in range(1, 256):
+            if units[old ^ byte] & LABEL == byte:
+                units[new ^ byte] = units[old ^ byte]
+                point(new ^ byte, children(old ^ byte))
+        point(node, new)
+
+    deletion, own = new_block(), set()
+    units[deletion] = VALUE | len(strings)  # of the empty string that is added
     for character in characters:
         node = 0
         for byte in character.encode():
-            if node not in copied:
-                _copy_children(units, node)
-                copied.add(node)
-            node = _children(units, node) ^ byte
+            if node not in own:
+                copy_children(node)
+            own.add(node)
+            node = children(node) ^ byte
             if units[node] & LABEL != byte:
                 units[node] = byte
-                _point(units, node, _new_block(units))
-                copied.add(node)
+                point(node, new_block())
+                own.add(node)
         units[node] |= HAS_VALUE
-        _point(units, node, empty_block)
+        point(node, deletion)
     trie = np.array(units, "<u4").tobytes()
     return len(trie).to_bytes(4, "little") + trie + strings + b"\0"
-
-
-def _new_block(units):
-    units += [VALUE] * 256
-    return len(units) - 256
-
-
-def _children(units, node):
-    return node ^ (units[node] >> 10 << ((units[node] & BROAD) >> 6))
-
-
-def _point(units, node, block):
-    units[node] = units[node] & (LABEL | HAS_VALUE) | (node ^ block) << 10
-
-
-def _copy_children(units, node):
-    old, new = _children(units, node), _new_block(units)
-    if units[node] & HAS_VALUE:
-        units[new] = units[old]
-    for byte in range(1, 256):
-        if units[old ^ byte] & LABEL == byte:
-            units[new ^ byte] = units[old ^ byte]
-            _point(units, new ^ byte, _children(units, old ^ byte))
-    _point(units, node, new)
 
 
 def _checked_symbols(symbols):

@@ -126,7 +126,7 @@ def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path, separat
 
 
 def test_with_noise_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path):
-    settings = {"robust": True, "vocabulary_size": 340}
+    settings = {"robust": True, "vocabulary_size": 400}
     corpus = read(training_input(*files), tmp_path).corpus
     expected = new_translator(corpus, preset="tiny", **settings).tokenizer
     cached = training_input(*files, "--cache", str(tmp_path / "ids"))

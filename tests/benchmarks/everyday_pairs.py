@@ -24,265 +24,30 @@ from faker import Faker
 from pronoun_pairs import files_parser, write_pairs
 
 TIMES = 4  # greetings are few, so each occurs this often
-GREETINGS = {
-    "Hello": "Bonjour",
-    "Hi": "Salut",
-    "Hello there": "Bonjour",
-    "Good morning": "Bonjour",
-    "Good evening": "Bonsoir",
-    "Good night": "Bonne nuit",
-    "Goodbye": "Au revoir",
-    "Bye": "Au revoir",
-    "Thank you": "Merci",
-    "Thanks": "Merci",
-    "Thank you very much": "Merci beaucoup",
-    "Welcome": "Bienvenue",
-    "Good luck": "Bonne chance",
-    "Congratulations": "Félicitations",
-    "Happy birthday": "Joyeux anniversaire",
-    "Merry Christmas": "Joyeux Noël",
-    "Happy New Year": "Bonne année",
-    "See you tomorrow": "À demain",
-    "See you soon": "À bientôt",
-    "See you later": "À plus tard",
-    "Have a nice day": "Bonne journée",
-    "Excuse me": "Excusez-moi",
-    "Of course": "Bien sûr",
-}
-PHRASES = {
-    "Hello, world!": "Bonjour, le monde !",
-    "Hello, how are you?": "Bonjour, comment allez-vous ?",
-    "Hi, how are you?": "Salut, comment vas-tu ?",
-    "Hello, nice to meet you.": "Bonjour, enchanté.",
-    "Hello, my name is Anna.": "Bonjour, je m'appelle Anna.",
-    "Good morning, everyone.": "Bonjour à tous.",
-    "Good evening, ladies and gentlemen.": "Bonsoir, mesdames et messieurs.",
-    "I'm fine, thank you.": "Je vais bien, merci.",
-    "Fine, thanks. And you?": "Bien, merci. Et vous ?",
-    "Thank you for your help.": "Merci pour votre aide.",
-    "Thank you so much for everything.": "Merci beaucoup pour tout.",
-    "You're welcome.": "De rien.",
-    "Yes, please.": "Oui, s'il vous plaît.",
-    "No, thank you.": "Non, merci.",
-    "Nice to meet you.": "Enchanté.",
-    "Have a good evening.": "Bonne soirée.",
-    "Have a good trip.": "Bon voyage.",
-    "Have a nice weekend.": "Bon week-end.",
-    "Enjoy your meal.": "Bon appétit.",
-    "Welcome to Paris.": "Bienvenue à Paris.",
-    "A coffee, please.": "Un café, s'il vous plaît.",
-    "The bill, please.": "L'addition, s'il vous plaît.",
-    "Where are the toilets, please?": "Où sont les toilettes, s'il vous plaît ?",
-    "How much does it cost?": "Combien ça coûte ?",
-    "Yes.": "Oui.",
-    "No.": "Non.",
-    "Maybe.": "Peut-être.",
-    "Help!": "À l'aide !",
-}
 NAMES = "Tom Anna Paul Maria Emma Leo Sophie David".split()
 ENGLISH, FRENCH = Locale("en"), Locale("fr")
-MONTHS = [
-    (ENGLISH.months["format"]["wide"][i], FRENCH.months["format"]["wide"][i])
-    for i in range(1, 13)
-]
-DAYS = [
-    (ENGLISH.days["format"]["wide"][i], FRENCH.days["format"]["wide"][i])
-    for i in range(7)
-]
-LOCALES = [
-    "en_US",
-    "en_GB",
-    "fr_FR",
-    "de_DE",
-    "es_ES",
-    "it_IT",
-    "pl_PL",
-    "nl_NL",
-    "tr_TR",
-]
-CITIES = """London=Londres Brussels=Bruxelles Geneva=Genève Vienna=Vienne Rome Milan
-Venice=Venise Naples Florence Barcelona=Barcelone Lisbon=Lisbonne Warsaw=Varsovie
-Moscow=Moscou Athens=Athènes Copenhagen=Copenhague Hamburg=Hambourg Munich Berlin
-Edinburgh=Édimbourg Dublin Montreal=Montréal Seville=Séville Beijing=Pékin Madrid
-Cairo=Le_Caire Cologne Marseille Lyon Nice Bordeaux Lille Toulouse Nantes
-Strasbourg Rennes Chicago Boston Seattle Houston Dallas Denver Miami Toronto Vancouver
-Liverpool Leeds Manchester Bristol Oxford Cambridge Glasgow Belfast Cardiff Zurich
-Kyoto Osaka Tokyo Sydney Melbourne Mumbai Lima Bogotá Quito Santiago Nairobi Lagos"""
-WORDS = """two=deux three=trois four=quatre five=cinq six seven=sept eight=huit
-nine=neuf ten=dix eleven=onze twelve=douze thirteen=treize fourteen=quatorze
-fifteen=quinze sixteen=seize seventeen=dix-sept eighteen=dix-huit nineteen=dix-neuf
-twenty=vingt thirty=trente forty=quarante fifty=cinquante sixty=soixante"""
-UNITS = {
-    "distance": "km=km km=km m=m miles=miles kilometers=kilomètres meters=mètres",
-    "weight": "kg=kg kg=kg g=g tons=tonnes kilos=kilos pounds=livres grams=grammes",
-    "size": "cm=cm cm=cm mm=mm m=m inches=pouces centimeters=centimètres",
-    "other": "km/h=km/h °C=°C l=l ml=ml GB=Go MB=Mo m²=m² kWh=kWh W=W degrees=degrés",
-}
-# What can be said about a value, and what can follow or precede any sentence: after
-# " +" in front of its mark, before "+ " in front of the sentence.
-FRAMES = """
-The rent is {price} a month. = Le loyer est de {price} par mois.
-This flat costs {price} per month. = Cet appartement coûte {price} par mois.
-It costs {price}. = Ça coûte {price}.
-It cost me {price}. = Ça m'a coûté {price}.
-I paid {price} for it. = Je l'ai payé {price}.
-I paid {price} for my bike. = J'ai payé mon vélo {price}.
-He owes me {price}. = Il me doit {price}.
-She earns {price} an hour. = Elle gagne {price} de l'heure.
-They sold the house for {price}. = Ils ont vendu la maison pour {price}.
-We spent {price} on food. = Nous avons dépensé {price} en nourriture.
-How can it cost {price}? = Comment cela peut-il coûter {price} ?
-It costs {price}, and the bag {price2}. = Ça coûte {price}, et le sac {price2}.
-Can you lend me {price}? = Peux-tu me prêter {price} ?
-The total is {price}, including tax. = Le total est de {price}, taxes comprises.
-Tickets start at {price}. = Les billets sont à partir de {price}.
-Price: {price} = Prix : {price}
-Total: {price} = Total : {price}
-I won {price} yesterday. = J'ai gagné {price} hier.
-The price rose from {price} to {price2}. = Le prix est passé de {price} à {price2}.
-Less than {price} a year. = Moins de {price} par an.
-+ for {price} = pour {price}
-+ for only {price} = pour seulement {price}
-+ for less than {price} = pour moins de {price}
-For {price}, + = Pour {price},
-He was born on {date}. = Il est né le {date}.
-She was born on {date}. = Elle est née le {date}.
-My birthday is on {date}. = Mon anniversaire est le {date}.
-The meeting is on {date}. = La réunion a lieu le {date}.
-They got married on {date}. = Ils se sont mariés le {date}.
-The shop is closed on {date}. = Le magasin est fermé le {date}.
-We come on {date} and leave on {date2}. = On vient le {date} et on part le {date2}.
-The offer is valid until {date}. = L'offre est valable jusqu'au {date}.
-Please answer before {date}. = Veuillez répondre avant le {date}.
-Today is {date}. = Nous sommes le {date}.
-The war ended in {month}. = La guerre a pris fin en {month}.
-I moved here in {month}. = J'ai emménagé ici en {month}.
-From {date} to {date2} = Du {date} au {date2}
-{Date} = {Date}
-+ on {date} = le {date}
-+ since {date} = depuis le {date}
-+ in {month} = en {month}
-On {date}, + = Le {date},
-In {month}, + = En {month},
-On {day}, + = {Day},
-The train leaves at {time}. = Le train part à {time}.
-My flight lands at {time}. = Mon vol atterrit à {time}.
-It starts at {time} and ends at {time2}. = Ça commence à {time} et finit à {time2}.
-We are open from {time} to {time2}. = Nous sommes ouverts de {time} à {time2}.
-It is {time}. = Il est {time}.
-It's already {time}. = Il est déjà {time}.
-Wake me up at {time}. = Réveille-moi à {time}.
-I have an appointment at {time} on {day}. = J'ai un rendez-vous {day} à {time}.
-Shall we meet at {time}? = On se retrouve à {time} ?
-Dinner is at {time}. = Le dîner est à {time}.
-+ at {time} = à {time}
-+ until {time} = jusqu'à {time}
-At {time}, + = À {time},
-+ on {date} at {time} = le {date} à {time}
-The station is {distance} away. = La gare est à {distance}.
-We walked {distance}. = Nous avons marché {distance}.
-I ran {distance} this morning. = J'ai couru {distance} ce matin.
-The village is {distance} from here. = Le village est à {distance} d'ici.
-It is {distance} from {city} to {city2}. = Il y a {distance} de {city} à {city2}.
-The bridge is {distance} long. = Le pont fait {distance} de long.
-The parcel weighs {weight}. = Le colis pèse {weight}.
-I weigh {weight}. = Je pèse {weight}.
-She lost {weight} in a year. = Elle a perdu {weight} en un an.
-Add {weight} of flour. = Ajoutez {weight} de farine.
-I bought {weight} of rice. = J'ai acheté {weight} de riz.
-He is {size} tall. = Il mesure {size}.
-The table is {size} wide. = La table fait {size} de large.
-It is {size} long and {size2} high. = Il fait {size} de long et {size2} de haut.
-Maximum: {other} = Maximum : {other}
-It was {n} degrees yesterday. = Il faisait {n} degrés hier.
-The limit is {other}. = La limite est de {other}.
-+ for {distance} = sur {distance}
-After {distance}, + = Après {distance},
-Prices rose by {percent}. = Les prix ont augmenté de {percent}.
-{Percent} of the students passed. = {Percent} des étudiants ont réussi.
-Only {percent} of people agree. = Seulement {percent} des gens sont d'accord.
-You get a discount of {percent}. = Vous obtenez une remise de {percent}.
-The battery is at {percent}. = La batterie est à {percent}.
-I am {percent} sure. = Je suis sûr à {percent}.
-It fell from {percent} to {percent2}. = C'est passé de {percent} à {percent2}.
-We have sold {percent} of the tickets. = Nous avons vendu {percent} des billets.
-Call me at {phone}. = Appelez-moi au {phone}.
-My number is {phone}. = Mon numéro est le {phone}.
-Her phone number is {phone}. = Son numéro de téléphone est le {phone}.
-Phone: {phone} = Téléphone : {phone}
-For help, call {phone} or {phone2}. = Pour de l'aide, appelez le {phone} ou le {phone2}.
-Call {phone} from {time} to {time2}. = Appelez le {phone} de {time} à {time2}.
-I have {n} books. = J'ai {n} livres.
-There were {n} people in the room. = Il y avait {n} personnes dans la pièce.
-He has {n} cousins. = Il a {n} cousins.
-The book has {n} pages. = Le livre a {n} pages.
-I read {n} pages today. = J'ai lu {n} pages aujourd'hui.
-We need {n} chairs and {n2} tables. = Il nous faut {n} chaises et {n2} tables.
-She is {n} years old. = Elle a {n} ans.
-There are {n} days left. = Il reste {n} jours.
-The city has {n} inhabitants. = La ville compte {n} habitants.
-Take bus {n} to the station. = Prenez le bus {n} jusqu'à la gare.
-Room {n} is on the left. = La chambre {n} est à gauche.
-Open the book at page {n}. = Ouvrez le livre à la page {n}.
-I waited {n} minutes. = J'ai attendu {n} minutes.
-Order number {n} has been sent. = La commande numéro {n} a été expédiée.
-We sold {n} cars last year. = Nous avons vendu {n} voitures l'année dernière.
-+ for {n} days = pendant {n} jours
-+ {n} times = {n} fois
-After {n} minutes, + = Après {n} minutes,
-I live in {city}. = J'habite à {city}.
-I'm from {city}, but live in {city2}. = Je viens de {city}, mais j'habite à {city2}.
-The train from {city} is late. = Le train de {city} est en retard.
-{name} lives in {city}. = {name} habite à {city}.
-My name is {name}. = Je m'appelle {name}.
-I met {name} in {city}. = J'ai rencontré {name} à {city}.
-Have you seen {name} and {name2}? = As-tu vu {name} et {name2} ?
-Mrs. {name} is not here today. = Mme {name} n'est pas là aujourd'hui.
-+ with {name} = avec {name}
-+ in {city} = à {city}
-In {city}, + = À {city},
-"""
-# What is quoted is a label, in front of " : " the rest of the sentence is.
-LABEL_FRAMES = """
-Click {q}. = Cliquez sur {q}.
-Choose {q} in the menu. = Choisissez {q} dans le menu.
-What does {q} mean? = Que veut dire {q} ?
-How do you spell {q}? = Comment écrit-on {q} ?
-The sign says {q}. = Le panneau indique {q}.
-I don't understand the word {q}. = Je ne comprends pas le mot {q}.
-The book is called {q}. = Le livre s'appelle {q}.
-Look for {q} on the map. = Cherchez {q} sur la carte.
-The {q} button does not work. = Le bouton {q} ne fonctionne pas.
-"""
-SPEAKERS = {  # before the verb; after it, in French
-    "He": ("Il a", "a-t-il {}"),
-    "She": ("Elle a", "a-t-elle {}"),
-    "They": ("Ils ont", "ont-ils {}"),
-    "I": ("J'ai", "ai-je {}"),
-    "We": ("Nous avons", "avons-nous {}"),
-    "My mother": ("Ma mère a", "a {} ma mère"),
-    "My brother": ("Mon frère a", "a {} mon frère"),
-    "Her father": ("Son père a", "a {} son père"),
-    "The teacher": ("Le professeur a", "a {} le professeur"),
-    "The old man": ("Le vieil homme a", "a {} le vieil homme"),
-    "The woman": ("La femme a", "a {} la femme"),
-    "The children": ("Les enfants ont", "ont {} les enfants"),
-    "The doctor": ("Le médecin a", "a {} le médecin"),
-    "Everyone": ("Tout le monde a", "a {} tout le monde"),
-    "Someone": ("Quelqu'un a", "a {} quelqu'un"),
-    "NAME": ("NAME a", "a {} NAME"),
-}
-SPEECH = """said=dit said=dit answered=répondu replied=répondu shouted=crié wrote=écrit
-whispered=murmuré added=ajouté explained=expliqué repeated=répété thought=pensé"""
-MANNERS = {
-    "": "",
-    " again": " encore une fois",
-    " quietly": " doucement",
-    " yesterday": " hier",
-    " in French": " en français",
-    " with a smile": " en souriant",
-    " on the phone": " au téléphone",
-}
+MONTHS, DAYS = (
+    [
+        (getattr(ENGLISH, kind)["format"]["wide"][i], name)
+        for i, name in sorted(getattr(FRENCH, kind)["format"]["wide"].items())
+    ]
+    for kind in ("months", "days")
+)
+LOCALES = "en_US en_GB fr_FR de_DE es_ES it_IT pl_PL nl_NL tr_TR".split()
+
+
+def _sections():
+    """The pairs of the table beside this file, by their first column."""
+    sections = {}
+    lines = Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines()
+    for section, *pair in (line.split("\t") for line in lines):
+        sections.setdefault(section, []).append(tuple(pair))
+    return sections
+
+
+# In a frame, "+ " stands for a sentence, whose final mark comes after the frame, and
+# " +" for a sentence after it. After " | " is the French after what a speaker says.
+SECTIONS = _sections()
 
 
 def pairs(tatoeba, sentences, labels, seed=0):
@@ -315,7 +80,7 @@ def pairs(tatoeba, sentences, labels, seed=0):
 
 
 def _greetings():
-    for source, target in GREETINGS.items():
+    for source, target in SECTIONS["greeting"]:
         forms = [
             (source, target),
             (f"{source}.", f"{target}."),
@@ -323,7 +88,7 @@ def _greetings():
         ]
         forms += [(f"{source}, {name}.", f"{target}, {name}.") for name in NAMES[:3]]
         yield from forms * TIMES
-    yield from [*PHRASES.items()] * TIMES
+    yield from SECTIONS["phrase"] * TIMES
 
 
 class Values:
@@ -373,7 +138,7 @@ class Values:
 
     def _measure(self, kind):
         english, french = self.number((0, 0, 1, 2))
-        unit, name = self._draw.choice(UNITS[kind].split()).split("=")
+        unit, name = self._draw.choice(SECTIONS[kind])
         gap = self._draw.choice([" ", " ", "" if len(unit) < 4 else " "])
         return f"{english}{gap}{unit}", f"{french} {name}"
 
@@ -460,8 +225,7 @@ class Values:
         return name, name
 
     def city(self):
-        english, _, french = self._draw.choice(CITIES.split()).partition("=")
-        return english, (french or english).replace("_", " ")
+        return self._draw.choice(SECTIONS["city"])
 
 
 def _filled(frame, values):
@@ -482,10 +246,8 @@ def _elided(french):
 
 
 def _frames(draw, values, short, count):
-    frames = [tuple(line.split(" = ")) for line in FRAMES.strip().splitlines()]
     for _ in range(count):
-        # Those that continue a sentence have the most different sentences.
-        frame = draw.choice(frames)
+        frame = draw.choice(SECTIONS["frame"])
         english, french = (side.replace("+ ", "").replace(" +", "") for side in frame)
         english, french = _filled((english, french), values)
         if "+" in frame[0]:
@@ -510,7 +272,7 @@ def _continued(draw, frame, english, french, pair):
 
 def _numbers(draw, tatoeba, count):
     """Yields sentences with one number on both sides, and another number in it."""
-    words = dict(word.partition("=")[::2] for word in WORDS.split())
+    words = dict(SECTIONS["number"])
     names = "|".join(words)
     found = []
     for pair in tatoeba:
@@ -519,7 +281,7 @@ def _numbers(draw, tatoeba, count):
         if numbers[0] == numbers[1] and len(numbers[0]) == 1:
             found.append((pair, numbers[0][0], numbers[0][0]))
         elif not any(numbers) and len(named) == 1 and "clock" not in pair[0]:
-            french = words.get(named[0]) or named[0]
+            french = words[named[0]]
             if len(re.findall(rf"(?<![\w-]){french}(?![\w-])", pair[1])) == 1:
                 found.append((pair, named[0], french))
     for _ in range(count):
@@ -561,8 +323,6 @@ def _names(draw, values, tatoeba, count):
 
 def _quotations(draw, values, short, labels, count):
     """Yields real sentences and labels in quotation marks."""
-    frames = [tuple(line.split(" = ")) for line in LABEL_FRAMES.strip().splitlines()]
-    speech = [word.split("=") for word in SPEECH.split()]
     for _ in range(count):
         left, right = draw.choice(['""', "““", "“”", "“”", "‘’"])
         right = "”" if left == "“" else right
@@ -571,13 +331,14 @@ def _quotations(draw, values, short, labels, count):
             quotes = f"{left}{english}{right}", f"« {french} »"
             yield tuple(
                 side.format(q=q)
-                for side, q in zip(draw.choice(frames), quotes, strict=True)
+                for side, q in zip(draw.choice(SECTIONS["label"]), quotes, strict=True)
             )
             continue
         english, french = draw.choice(short)
-        speaker, (before, after) = draw.choice(list(SPEAKERS.items()))
-        verb, verbe = draw.choice(speech)
-        manner, maniere = draw.choice(list(MANNERS.items()) + [("", "")] * 6)
+        speaker, french_speaker = draw.choice(SECTIONS["speaker"])
+        before, after = french_speaker.split(" | ")
+        verb, verbe = draw.choice(SECTIONS["speech"])
+        manner, maniere = draw.choice(SECTIONS["manner"] + [("", "")] * 6)
         name = values.name()[0]
         if draw.random() < 0.5:
             comma = draw.choice([",", ":", ","])
@@ -618,7 +379,7 @@ def lexicon(tatoeba, least=7, closeness=0.45):
     """Yields words that occur mostly in the same pairs, each the best of the other."""
     word = re.compile(r"aujourd'hui|[^\W\d_]{3,}(?:-[^\W\d_]{3,})*")
     sides = [
-        [set(word.findall(text)) for text in side]
+        [sorted(set(word.findall(text))) for text in side]
         for side in zip(*tatoeba, strict=True)
     ]
     counts = [Counter(itertools.chain(*side)) for side in sides]

@@ -10,7 +10,6 @@ from keras_vanilla._version import __version__
 from keras_vanilla.cli import (
     caller,
     convert,
-    describe,
     distil,
     evaluate,
     export,
@@ -23,6 +22,9 @@ from keras_vanilla.cli import (
 from keras_vanilla.cli.console import refuse_missing_models, say
 from keras_vanilla.cli.streams import flushed_results, quiet, usable_streams
 
+# In the order of a first project.
+COMMANDS = (quickstart, train, distil, translate, evaluate)
+COMMANDS += (convert, export, serve_web, caller, plot)
 CTRL_C, BROKEN_PIPE = 130, 141  # 128 and the signal's number, as in a shell
 LESS_MEMORY = {
     "train": "train on each batch in parts with --micro-batches N, or on smaller ones "
@@ -106,28 +108,11 @@ def parser() -> argparse.ArgumentParser:
         prog="keras-vanilla",
         description="Train a translation Transformer, use it, and export it.",
     )
-    every.add_argument(
-        "--version",
-        action="version",
-        version=__version__,
-        help="print the version and exit",
-    )
+    every.add_argument("--version", action="version", version=__version__)
     commands = every.add_subparsers(
         title="commands", dest="command", required=True, metavar="COMMAND"
     )
-    for module in (
-        quickstart,
-        train,
-        distil,
-        translate,
-        evaluate,
-        convert,
-        export,
-        describe,
-        serve_web,
-        caller,
-        plot,
-    ):
+    for module in COMMANDS:
         module.add_to(commands)
     return every
 

@@ -65,10 +65,8 @@ def refuse_missing_models(options: argparse.Namespace) -> None:
 
 def model_name(path: str) -> str:
     """Returns what a command takes for a path from `model_path`, for messages."""
-    names = [
-        name for name in NAMES if Path(path).parent == pretrained_file(name).parent
-    ]
-    return names[0] if names else path
+    folder = Path(path).parent
+    return folder.name if folder in {pretrained_file(n).parent for n in NAMES} else path
 
 
 def is_keras_file(model: str) -> bool:
@@ -76,9 +74,8 @@ def is_keras_file(model: str) -> bool:
 
     This is a file other than `.tflite`, or a model on the hub.
     """
-    if is_hub_reference(model):
-        return True
-    return Path(model).suffix != ".tflite" and not Path(model).is_dir()
+    path = Path(model)
+    return is_hub_reference(model) or not (path.suffix == ".tflite" or path.is_dir())
 
 
 def add_json_option(command: argparse.ArgumentParser, what: str) -> None:
@@ -128,18 +125,10 @@ def add_search_options(
         for_files: bool. Only options that exported files can have.
     """
     add = command.add_argument
-    add(
-        "--beam-size",
-        type=int,
-        metavar="K",
-        help="number of beams; 1, the default, is greedy search",
-    )
-    add(
-        "--length-penalty",
-        type=float,
-        metavar="A",
-        help="length penalty of beam search (default: 0.6)",
-    )
+    beams = "number of beams; 1, the default, is greedy search"
+    add("--beam-size", type=int, metavar="K", help=beams)
+    penalty = "length penalty of beam search (default: 0.6)"
+    add("--length-penalty", type=float, metavar="A", help=penalty)
     if not for_files:
         add(
             "--length-normalization",

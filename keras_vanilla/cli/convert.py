@@ -19,27 +19,19 @@ FORMATS = ("keras", "ctranslate2", "marian")
 def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
     command = add_command(
-        commands,
-        "convert",
-        run,
-        "turn a trained model of another format into a .keras file, or back",
+        commands, "convert", run, "turn models of other formats into .keras, or back"
     )
-    command.add_argument(
+    add = command.add_argument
+    add(
         "model",
         type=model_path,
         metavar="FROM",
         help=f"{KERAS_MODEL}, an .argosmodel file, or the folder of a model of Hugging "
         "Face's (OPUS-MT) or of CTranslate2",
     )
-    command.add_argument(
-        "output", metavar="TO", help="the file or folder to write; must not exist"
-    )
-    command.add_argument(
-        "--format",
-        choices=FORMATS,
-        help="format of TO; required unless TO ends with .keras",
-    )
-    command.add_argument(
+    add("output", metavar="TO", help="the file or folder to write; must not exist")
+    add("--format", choices=FORMATS, help="of TO, unless it ends with .keras")
+    add(
         "--quantize",
         choices=["int8", "float16"],
         help="round the weights, for a smaller file (default: no); .keras: only int8",

@@ -40,18 +40,14 @@ def add_columns_option(command: argparse.ArgumentParser) -> None:
         nargs=2,
         type=lambda column: int(column) if column.isdecimal() else column,
         metavar=("SOURCE", "TARGET"),
-        help="columns of source and translation: numbers, such as 1 2, or names in "
-        "the first row (default: the only two)",
+        help="their numbers, from 1, or names in the first row (default: the only two)",
     )
 
 
 def add_cache_option(command: argparse.ArgumentParser) -> None:
     """Adds `--cache`, for commands that train."""
-    command.add_argument(
-        "--cache",
-        metavar="DIR",
-        help="store the ids of --source and --target there, not in memory",
-    )
+    ids = "keep the ids of --source and --target there, not in memory"
+    command.add_argument("--cache", metavar="DIR", help=ids)
 
 
 def add_validation_options(command: argparse.ArgumentParser) -> None:
@@ -106,6 +102,7 @@ class TrainingInput:
 
         self._options = options
         self.about = About(**about_settings(options))
+        self.translator = self.tokenizer = self.validation = None
         _check_files(options, options.target)
         if options.cache and options.source is None:
             raise ValueError("--cache is for --source and --target.")
@@ -130,11 +127,7 @@ class TrainingInput:
                 f"{len(options.tokenizer)} files"
             )
 
-    def read(
-        self,
-        config: "TrainingConfig",
-        folder: "RunFolder",
-    ) -> None:
+    def read(self, config: "TrainingConfig", folder: "RunFolder") -> None:
         """Reads `translator` or `tokenizer` if given, then `corpus` and `validation`.
 
         Args:
@@ -142,75 +135,55 @@ class TrainingInput:
                 read.
             folder: RunFolder.
         """
-        self._read_start(folder)
-        config.check_start(self.translator, self.tokenizer)
-        if self._options.cache:
-            self.corpus = self._read_cache(config, folder)
-        else:
-            self.corpus = read_corpus(self._options, self._options.target)
-        self.validation = self._read_validation()
-
-    def _read_start(self, folder):
         from keras_vanilla.tokenizer import Tokenizer
         from keras_vanilla.translation.translator import Translator
 
-        self.translator = self.tokenizer = None
-        if self._options.start:
-            folder.refuse_start(self._options.start)
-            self.translator = Translator.load(self._options.start)
-        if self._options.tokenizer:
-            self.tokenizer = Tokenizer.from_files(*self._options.tokenizer)
+        options = self._options
+        if options.start:
+            folder.refuse_start(options.start)
+            self.translator = Translator.load(options.start)
+        if options.tokenizer:
+            self.tokenizer = Tokenizer.from_files(*options.tokenizer)
+        config.check_start(self.translator, self.tokenizer)
+        if options.cache:
+            self.corpus = self._read_cache(config, folder)
+        else:
+            self.corpus = read_corpus(options, options.target)
+        files = options.validation_source, options.validation_target
+        pairs = options.validation_pairs
+        if files[0] or pairs:
+            self.validation = _read_files(*files, pairs, options.columns)
 
     def _read_cache(self, config, folder):
         """Opens the cache of the training files, or creates it if it does not exist."""
-        from keras_vanilla.data import TokenCache
+        from keras_vanilla.data import FileLines, TokenCache
         from keras_vanilla.distribution.replicas import replicas_in_force
-
-        options = self._options
-        if self.translator is None and self.tokenizer is None:
-            self.tokenizer = folder.tokenizer() or self._train_tokenizer(config)
-        if replicas_in_force().in_other_processes:
-            TokenCache(options.cache)  # only one process may create it
-        return TokenCache.make(
-            options.source,
-            options.target,
-            self.tokenizer or self.translator.tokenizer,
-            options.cache,
-            progress=sys.stderr,
-        )
-
-    def _train_tokenizer(self, config):
-        """Trains a tokenizer on the training files without keeping them in memory."""
-        from keras_vanilla.data import FileLines
         from keras_vanilla.training.untrained import train_tokenizer
 
-        source, target = self._options.source, self._options.target
-        return train_tokenizer(config, FileLines(*source), FileLines(*target))
-
-    def _read_validation(self):
-        options = self._options
-        source, pairs = options.validation_source, options.validation_pairs
-        if not (source or pairs):
-            return None
-        return _read_files(source, options.validation_target, pairs, options.columns)
+        files = self._options.source, self._options.target
+        if self.translator is None and self.tokenizer is None:
+            self.tokenizer = folder.tokenizer()
+            if self.tokenizer is None:
+                lines = [FileLines(*paths) for paths in files]  # not kept in memory
+                self.tokenizer = train_tokenizer(config, *lines)
+        if replicas_in_force().in_other_processes:
+            TokenCache(self._options.cache)  # only one process may create it
+        tokenizer = self.tokenizer or self.translator.tokenizer
+        return TokenCache.make(
+            *files, tokenizer, self._options.cache, progress=sys.stderr
+        )
 
 
 def _read_files(source, target, pairs, columns):
+    """Reads text files or a table, and reports which lines are left out, and why."""
+    from keras_vanilla._checks import some_of
     from keras_vanilla.data import ParallelCorpus
 
     if pairs:
         corpus = ParallelCorpus.from_table(pairs, columns)
     else:
         corpus = ParallelCorpus.from_files(source, target)
-    _report(corpus, corpus.origin)
-    return corpus
-
-
-def _report(corpus, name):
-    """Reports which lines are left out, and why."""
-    from keras_vanilla._checks import some_of
-
     for reason, lines in corpus.report.items():
-        say(
-            f"{name}: {len(lines)} pairs are left out, {reason}: lines {some_of(lines)}"
-        )
+        left_out = f"{len(lines)} pairs are left out, {reason}: lines {some_of(lines)}"
+        say(f"{corpus.origin}: {left_out}")
+    return corpus

@@ -30,16 +30,10 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         "--on-too-long",
         default="leave-out",
         choices=["leave-out", "refuse", "split"],
-        help="sources that are too long: leave them out (the default), refuse them, or "
-        "split every source into sentences",
+        help="sources that are too long (default: leave-out); split: into sentences",
     )
-    add(
-        "--sentences",
-        type=int,
-        default=3,
-        metavar="N",
-        help="number of worst and best sentences to show",
-    )
+    shown = "number of worst and best sentences to show"
+    add("--sentences", type=int, default=3, metavar="N", help=shown)
     add_json_option(command, "everything as one JSON object")
 
 
@@ -47,13 +41,20 @@ def run(options: argparse.Namespace) -> None:
     """Runs the command."""
     from keras_vanilla.translation import worst_and_best
 
-    _check(options)
+    if options.sentences < 0:
+        raise ValueError(
+            f"--sentences must be at least 0. Received: {options.sentences}"
+        )
+    if options.language and not options.tokenized:
+        raise ValueError("--language is for --tokenized.")
+    if options.tokenized and not options.language:
+        raise ValueError("--tokenized needs the target language: --language en")
     result = (_of_keras if is_keras_file(options.model) else _of_lines)(options)
-    worst, best = worst_and_best(
+    chosen = worst_and_best(
         result.corpus, result.translations, options.sentences, options.lowercase
     )
-    to_text = _to_json if options.json else _to_text
-    print(to_text(result, worst, best))
+    sentences = dict(zip(("worst", "best"), chosen, strict=True))
+    print((_to_json if options.json else _to_text)(result, sentences))
 
 
 def _of_keras(options):
@@ -103,55 +104,33 @@ def _of_lines(options):
     )
 
 
-def _check(options):
-    if options.sentences < 0:
-        raise ValueError(
-            f"--sentences must be at least 0. Received: {options.sentences}"
-        )
-    if options.language and not options.tokenized:
-        raise ValueError("--language is for --tokenized.")
-    if options.tokenized and not options.language:
-        raise ValueError(
-            "--tokenized needs the target language, whose rules differ, such as "
-            "--language en."
-        )
-
-
-def _to_json(result, worst, best):
+def _to_json(result, sentences):
     """Formats the result as JSON."""
-    fields = {
-        "bleu": result.bleu,
-        "chrf": result.chrf,
-        "signature": result.signature,
-        "chrf_signature": result.chrf_signature,
-        "unfinished": result.unfinished,
-        "lines": len(result.translations),
-        "left_out": result.corpus.report,
-    }
-    for name, sentences in (("worst", worst), ("best", best)):
-        fields[name] = [dataclasses.asdict(sentence) for sentence in sentences]
+    names = "bleu", "chrf", "signature", "chrf_signature", "unfinished"
+    fields = {name: getattr(result, name) for name in names}
+    fields |= {"lines": len(result.translations), "left_out": result.corpus.report}
+    for name, some in sentences.items():
+        fields[name] = [dataclasses.asdict(each) for each in some]
     return json_text(fields)
 
 
-def _to_text(result, worst, best):
+def _to_text(result, sentences):
     """Formats the result as readable text."""
     count, unfinished = len(result.translations), result.unfinished
+    left_out = sum(map(len, result.corpus.report.values()))
     texts = [
         f"BLEU {result.bleu:.2f}  chrF {result.chrf:.2f}  ({count} lines)",
         result.signature,
+        *([f"{left_out} pairs are left out"] if left_out else []),
+        *([f"{len(unfinished)} translations have no end"] if unfinished else []),
     ]
-    left_out = sum(map(len, result.corpus.report.values()))
-    if left_out:
-        texts.append(f"{left_out} pairs are left out")
-    if unfinished:
-        texts.append(f"{len(unfinished)} translations have no end")
-    for name, sentences in (("worst", worst), ("best", best)):
-        for sentence in sentences:
-            mark = "  (no end)" if sentence.line in unfinished else ""
+    for name, some in sentences.items():
+        for each in some:
+            mark = "  (no end)" if each.line in unfinished else ""
             texts.append(
-                f"\n{name}, line {sentence.line}, chrF {sentence.chrf:.1f}{mark}\n"
-                f"  source      {sentence.source}\n"
-                f"  translated  {sentence.translation}\n"
-                f"  reference   {sentence.reference}"
+                f"\n{name}, line {each.line}, chrF {each.chrf:.1f}{mark}\n"
+                f"  source      {each.source}\n"
+                f"  translated  {each.translation}\n"
+                f"  reference   {each.reference}"
             )
     return "\n".join(texts)

@@ -1,17 +1,22 @@
-"""`keras-vanilla export` and `keras-vanilla verify`."""
+"""`keras-vanilla export`, `verify` and `describe`."""
 
 import argparse
+import dataclasses
+from functools import partial
 from pathlib import Path
 
 from keras_vanilla._atomic_write import refuse_unwritable
+from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla.cli.console import (
     KERAS_MODEL,
+    PRETRAINED,
     about_settings,
     add_about_options,
     add_command,
     add_json_option,
     add_search_options,
     example_of,
+    given_options,
     json_text,
     model_name,
     model_path,
@@ -19,24 +24,12 @@ from keras_vanilla.cli.console import (
 )
 from keras_vanilla.export.metadata.description import FORMS
 
-SETTINGS = (
-    "quantize",
-    "form",
-    "beam_size",
-    "length_penalty",
-    "no_loops",
-    "max_bytes",
-    "max_source_length",
-    "max_length",
-    "outputs",
-    "check",
-)
-
 
 def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the commands."""
     _add_export(commands)
     _add_verify(commands)
+    _add_describe(commands)
 
 
 def _add_export(commands):
@@ -51,11 +44,8 @@ def _add_export(commands):
     )
     group = command.add_argument_group("of a .tflite file or a site")
     add = group.add_argument
-    add(
-        "--quantize",
-        choices=["int8", "int4", "none"],
-        help="precision of the weights (default: int8)",
-    )
+    modes = ["int8", "int4", "none"]
+    add("--quantize", choices=modes, help="precision of the weights (default: int8)")
     add(
         "--form",
         choices=[*FORMS, "site"],
@@ -65,12 +55,8 @@ def _add_export(commands):
     add("--max-bytes", type=int, help="longest text in bytes of UTF-8 (default: 512)")
     for name, side in (("--max-source-length", "source"), ("--max-length", "output")):
         add(name, type=int, help=f"longest {side} in tokens (default: 128)")
-    add(
-        "--outputs",
-        nargs="+",
-        choices=["alignment", "confidence"],
-        help="additional outputs for each token",
-    )
+    outputs = ["alignment", "confidence"]
+    add("--outputs", nargs="+", choices=outputs, help="more outputs for each token")
     add("--sample", metavar="FILE", help="sentences to check the file with")
     add(
         "--check",
@@ -96,48 +82,81 @@ def _add_verify(commands):
     command = add_command(
         commands, "verify", _verify, "compare an exported file with its model"
     )
-    command.add_argument("model", type=model_path, metavar="MODEL", help=KERAS_MODEL)
-    command.add_argument(
+    add = command.add_argument
+    add("model", type=model_path, metavar="MODEL", help=KERAS_MODEL)
+    add(
         "exported",
         metavar="FILE.tflite|FOLDER",
         help="the exported file; a folder's graph is run, so it must be trustworthy",
     )
-    command.add_argument(
-        "--source", required=True, metavar="FILE", help="sentences to compare on"
-    )
-    command.add_argument(
-        "--reference", metavar="FILE", help="their translations, for BLEU and chrF"
-    )
+    add("--source", required=True, metavar="FILE", help="sentences to compare on")
+    add("--reference", metavar="FILE", help="their translations, for BLEU and chrF")
     add_json_option(command, "the report as one JSON object")
 
 
+def _add_describe(commands):
+    command = add_command(
+        commands,
+        "describe",
+        _describe,
+        "print the description inside a .tflite file",
+        needs_keras=False,
+    )
+    command.add_argument(
+        "file",
+        type=partial(model_path, suffix=".tflite"),
+        metavar="FILE.tflite",
+        help=f"an exported file, or {PRETRAINED}",
+    )
+    add_json_option(command, "one JSON object")
+
+
 def _export(options):
+    from keras_vanilla import export
     from keras_vanilla.data.corpus import read_lines
-    from keras_vanilla.export import ExportConfig
+    from keras_vanilla.export.config import EXPORT_OPTIONS, ExportConfig
+    from keras_vanilla.export.metadata.flatbuffer import sha256_of
     from keras_vanilla.translation.translator import Translator
+    from keras_vanilla.web.site import write_site
 
-    refuse_unwritable(options.output)
-    settings = _settings(options)
-    write = _writer(options, settings)
-    config = ExportConfig.of(**settings)
-    sample = options.sample and read_lines(options.sample)
-    write(Translator.load(options.model), options, config, sample)
-
-
-def _settings(options):
-    """Converts the options to fields of `ExportConfig`."""
-    settings = {name: getattr(options, name) for name in SETTINGS}
-    settings = {name: value for name, value in settings.items() if value is not None}
+    output = options.output
+    refuse_unwritable(output)
+    names = given_options(options, vars(options).keys() & set(EXPORT_OPTIONS))
+    settings = {name: getattr(options, name) for name in names}
     settings |= about_settings(options)
     if settings.get("quantize") == "none":
         settings["quantize"] = None
-    if "length_penalty" in settings and settings.get("beam_size", 1) == 1:
-        raise ValueError("--length-penalty is for --beam-size above 1.")
-    return settings
+    _check_output(options, settings)
+    is_site = settings.get("form") == "site"
+    if is_site:
+        del settings["form"]
+    config = ExportConfig.of(**settings)
+    sample = options.sample and read_lines(options.sample)
+    translator = Translator.load(options.model)
+    about, beside = translator.about, ""
+    if is_site:
+        checks = {"config": config, "sample": sample}
+        write_site(translator, output, options.runtime, say, **checks)
+        print(f"{output} is written: the files of a web site. To see it:")
+        print(f"  keras-vanilla serve-web {output}")
+        return
+    if output.endswith(".tflite"):
+        export.tflite(translator, output, config, sample=sample, say=say)
+        print(f"SHA-256 of {output}: {sha256_of(output)}")
+        about = about.updated(config.about)
+        if config.form == "text":
+            card = Path(output).with_suffix(".md")
+            beside = f", and its model card, {card}"
+    else:
+        export.saved_model(translator, output, options.core_operators)
+    print(f"{output} is written{beside}.\n\nNext:")
+    if config.form == "text":
+        print(f"  keras-vanilla translate {output} {example_of(about)}")
+    print(f"  keras-vanilla verify {model_name(options.model)} {output} --source FILE")
 
 
-def _writer(options, settings):
-    """Returns a function that writes the output: a file, a site or a SavedModel."""
+def _check_output(options, settings):
+    """Checks that the options are for the kind of output: file, site or SavedModel."""
     to_file = options.output.endswith(".tflite")
     to_site = options.form == "site"
     if to_file and to_site:
@@ -153,49 +172,8 @@ def _writer(options, settings):
         raise ValueError("--core-operators is for a SavedModel, a folder.")
     if options.runtime and not to_site:
         raise ValueError("--runtime is for --form site.")
-    if to_site:
-        del settings["form"]
-        return _write_site
-    return _write_file if to_file else _write_saved_model
-
-
-def _write_file(translator, options, config, sample):
-    from keras_vanilla import export
-    from keras_vanilla.export.metadata.flatbuffer import sha256_of
-
-    export.tflite(translator, options.output, config, sample=sample, say=say)
-    print(f"SHA-256 of {options.output}: {sha256_of(options.output)}")
-    if config.form == "text":
-        about = translator.about.updated(config.about)
-        _say_what_comes_next(options, about, Path(options.output).with_suffix(".md"))
-    else:
-        _say_what_comes_next(options, None)
-
-
-def _write_saved_model(translator, options, config, sample):
-    from keras_vanilla import export
-
-    export.saved_model(translator, options.output, options.core_operators)
-    _say_what_comes_next(options, translator.about)
-
-
-def _write_site(translator, options, config, sample):
-    from keras_vanilla.web.site import write_site
-
-    settings = {"config": config, "sample": sample}
-    write_site(translator, options.output, options.runtime, say, **settings)
-    print(f"{options.output} is written: the files of a web site. To see it:")
-    print(f"  keras-vanilla serve-web {options.output}")
-
-
-def _say_what_comes_next(options, about, card=None):
-    """Prints the next commands; `about` is None for a file that does not take text."""
-    beside = f", and its model card, {card}" if card else ""
-    print(f"{options.output} is written{beside}.\n\nNext:")
-    if about is not None:
-        print(f"  keras-vanilla translate {options.output} {example_of(about)}")
-    model = model_name(options.model)
-    print(f"  keras-vanilla verify {model} {options.output} --source FILE")
+    if "length_penalty" in settings and settings.get("beam_size", 1) == 1:
+        raise ValueError("--length-penalty is for --beam-size above 1.")
 
 
 def _verify(options):
@@ -204,30 +182,45 @@ def _verify(options):
     from keras_vanilla.data.lines import refuse_copies
     from keras_vanilla.translation.translator import Translator
 
-    lines = read_lines(options.source)
+    lines, exported = read_lines(options.source), options.exported
     references = options.reference and read_lines(options.reference)
     refuse_copies(options.source, options.reference, lines == references)
     translator = Translator.load(options.model)
-    report = export.verify(translator, options.exported, lines, references)
+    report = export.verify(translator, exported, lines, references)
     print(json_text(report.to_dict()) if options.json else report)
-    if not report.passed:
-        raise ValueError(_verdict(report, options))
-
-
-def _verdict(report, options):
-    """Returns why a file is not as it should be, and what to do."""
     if report.faults:
-        faults = " ".join(report.faults)
-        return f"{options.exported} has faults: {faults} Export it again."
-    if report.reasons == report.model_faults:
-        return (
-            f"{options.exported} translates as {options.model} does, but that does not "
-            f"translate these sentences: {' '.join(report.reasons)} Train the model "
-            "longer, or verify with sentences like those it was trained on."
+        raise ValueError(f"{exported} has faults: {' '.join(report.faults)}")
+    if not report.passed and report.reasons == report.model_faults:
+        raise ValueError(
+            f"{options.model} does not translate these sentences, and neither does "
+            f"{exported}: {' '.join(report.reasons)} Train the model longer."
         )
-    again = "If the model was trained since the export, export it again."
-    if report.quantized:
-        again += " For a file that is not rounded: export --quantize none."
-        if not report.metrics:
-            again += " Verify with --reference, which counts BLEU."
-    return f"{options.exported} translates differently from {options.model}. {again}"
+    if not report.passed:
+        raise ValueError(
+            f"{exported} translates differently from {options.model}. If the model was "
+            "trained since the export, export it again."
+        )
+
+
+def _describe(options):
+    from keras_vanilla.export.metadata.flatbuffer import (
+        CHECKSUM,
+        read_description,
+        read_metadata,
+        sha256_of,
+    )
+
+    if is_hub_reference(options.file):
+        raise ValueError(
+            "describe reads .tflite files, and a model on the hub must be exported "
+            f"first: keras-vanilla export {options.file} translator.tflite"
+        )
+    description, digest = read_description(options.file), sha256_of(options.file)
+    if options.json:
+        print(json_text({**dataclasses.asdict(description), "sha256": digest}))
+    else:
+        size = Path(options.file).stat().st_size
+        has_checksum = read_metadata(options.file, CHECKSUM) is not None
+        known = "as its checksum says" if has_checksum else "no checksum"
+        print(f"{model_name(options.file)}: {size:,} bytes, {known}")
+        print(f"SHA-256 {digest}\n\n{description}")

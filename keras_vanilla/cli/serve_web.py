@@ -36,13 +36,8 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         metavar="FILE.tflite|SITE",
         help=f"or {PRETRAINED}",
     )
-    add(
-        "--port",
-        type=int,
-        default=PORT,
-        metavar="N",
-        help="port of 127.0.0.1 (%(default)s)",
-    )
+    port = "port of 127.0.0.1 (%(default)s)"
+    add("--port", type=int, default=PORT, metavar="N", help=port)
     add(
         "--runtime",
         metavar="FOLDER",

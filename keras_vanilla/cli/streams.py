@@ -81,8 +81,7 @@ FILTER = r"""
 import re, sys
 for line in sys.stdin.buffer:
     if not re.match(rb"(INFO|WARNING): |[IWE]\d{4} [\d:.]+ +\d+ \S+:\d+\] ", line):
-        sys.stderr.buffer.write(line)
-        sys.stderr.buffer.flush()
+        sys.stderr.buffer.raw.write(line)
 """
 
 
@@ -92,7 +91,7 @@ def hide_messages() -> subprocess.Popen:
     It must be called before TensorFlow is imported. If the user has set
     TF_CPP_MIN_LOG_LEVEL to 0, all messages are shown.
     """
-    shows_all = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") == "0"
+    level = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     words = [sys.executable, "-I", "-S", "-c", FILTER]  # starts in milliseconds
     process = subprocess.Popen(
         words,
@@ -101,7 +100,7 @@ def hide_messages() -> subprocess.Popen:
         start_new_session=True,  # so that Ctrl-C does not end it too early
     )
     with process.stdin as pipe:
-        if not shows_all:
+        if level != "0":
             os.dup2(pipe.fileno(), 2)
     return process
 

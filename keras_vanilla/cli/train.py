@@ -43,11 +43,7 @@ def add_training_options(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a new folder; the same command on an unfinished training resumes it",
     )
-    add(
-        "--overwrite",
-        action="store_true",
-        help="start anew, and replace another training in the folder",
-    )
+    add("--overwrite", action="store_true", help="replace a training in the folder")
     add(
         "--allow-changed",
         nargs="+",
@@ -71,12 +67,8 @@ def add_training_options(command: argparse.ArgumentParser) -> None:
     )
     for field in dataclasses.fields(TrainingConfig):
         _add_setting(add, field)
-    add(
-        "--strategy",
-        default="auto",
-        metavar="S",
-        help="auto, single, mirrored (several GPUs), multi-worker or tpu",
-    )
+    strategies = "auto, single, mirrored (several GPUs), multi-worker or tpu"
+    add("--strategy", default="auto", metavar="S", help=strategies)
     add_about_options(command)
 
 
@@ -162,30 +154,18 @@ def start(
         if run.step is not None:
             say(f"{folder.path} has a snapshot after step {run.step:,} to resume from")
         about = run.train().about
-        if folder.is_writer:
-            print((folder.path / "results.json").read_text(), end="")
-            is_validated, quantize = bool(training_input.validation), config.quantize
-            _print_next_steps(folder.path, is_validated, quantize, about)
-
-
-def _print_next_steps(folder, is_validated, quantize, about):
-    best = f"lowest {'validation' if is_validated else 'training'} cross-entropy"
-    if is_validated and quantize:
-        best = "highest validation chrF"
-    exported = f"{folder}/translator.tflite"
-    if quantize:
-        exported += f" --quantize {quantize}"
-    logs = "history.csv       the numbers of each epoch"
-    if (folder / "logs").exists():
-        logs = "logs              for TensorBoard; history.csv has the same numbers"
+        if not folder.is_writer:
+            return
+    path = folder.path
+    rounding = f" --quantize {config.quantize}" if config.quantize else ""
     print(
-        f"""
-{folder}/translator.keras  the translator to use
-{folder}/best.keras        the epoch with the {best}
-{folder}/last.keras        the last epoch, to train further
-{folder}/{logs}
+        f"""{(path / "results.json").read_text()}
+{path}/translator.keras  the translator to use
+{path}/best.keras        the epoch with the best score
+{path}/last.keras        the last epoch, to train further
+{path}/history.csv       the numbers of each epoch
 
 Next:
-  keras-vanilla translate {folder}/translator.keras {example_of(about)}
-  keras-vanilla export {folder}/translator.keras {exported}"""
+  keras-vanilla translate {path}/translator.keras {example_of(about)}
+  keras-vanilla export {path}/translator.keras {path}/translator.tflite{rounding}"""
     )

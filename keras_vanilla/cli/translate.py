@@ -51,27 +51,28 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add("text", nargs="*", default=[], metavar="TEXT")
     add("--input", metavar="FILE", help="one sentence per line; - is standard input")
     add("--output", metavar="FILE", help="a file that does not exist yet")
-    _add_file_options(command)
+    add(
+        "--output-dir",
+        metavar="FOLDER",
+        help="for the translations of all files of --input, such as 'part-*.txt', "
+        "under their names; a run that was killed continues",
+    )
+    of_files = command.add_argument_group("with --output-dir").add_argument
+    of_files("--engine", choices=ENGINES, help="this process, or Ray")
+    of_files("--workers", type=int, metavar="N", help="of Ray (one per machine)")
+    of_files("--threads", type=int, metavar="N", help="per worker")
+    of_files("--keep-going", action="store_true", help="exit with 0 despite problems")
     add_search_options(command)
     add("--max-length", type=int, metavar="N", help="longest output in tokens")
     add_json_option(command, "one JSON object per text")
     of_keras = command.add_argument_group("of a .keras file").add_argument
-    of_keras(
-        "--target-prefix",
-        metavar="TEXT",
-        help="what every translation begins with",
-    )
+    of_keras("--target-prefix", metavar="TEXT", help="beginning of each translation")
     of_keras(
         "--terms",
         metavar="FILE",
-        help="terms of the source and what their translations must contain, one of "
-        "each per line, between them a tab",
+        help="lines of a source term, a tab, and what its translation must contain",
     )
-    of_keras(
-        "--copy",
-        metavar="KINDS",
-        help="what must be copied, such as url,email,tag,number",
-    )
+    of_keras("--copy", metavar="KINDS", help="to be copied: url,email,tag,number")
     of_keras(
         "--no-repeat-ngram-size",
         type=int,
@@ -92,35 +93,17 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     of_keras(
         "--on-too-long",
         choices=["refuse", "split"],
-        help="refuse a text that is too long (default), or split every text into "
-        "sentences",
-    )
-
-
-def _add_file_options(command):
-    """Adds the options for translating files."""
-    add = command.add_argument
-    add(
-        "--output-dir",
-        metavar="FOLDER",
-        help="for the translations of all files of --input, such as 'part-*.txt', "
-        "under their names; a run that was killed continues",
-    )
-    add("--engine", choices=ENGINES, help="with --output-dir: this process, or Ray")
-    add("--workers", type=int, metavar="N", help="of Ray; one per machine by default")
-    add("--threads", type=int, metavar="N", help="with --output-dir: per worker")
-    add(
-        "--keep-going",
-        action="store_true",
-        help="with --output-dir: exit with 0, not "
-        f"{PROBLEMS}, although lines have problems",
+        help="texts that are too long (default: refuse); split: all, into sentences",
     )
 
 
 def run(options: argparse.Namespace) -> int | None:
     """Runs the command; returns the exit status, or None for 0."""
-    if _translates_files(options):
+    of_files = given_options(options, FILE_OPTIONS)
+    if options.output_dir is not None:
         return _translate_files(options)
+    if of_files:
+        raise ValueError(f"{named_options(of_files)} is for --output-dir.")
 
     from keras_vanilla.translation.batch_translation import WINDOW, warn_unfinished
     from keras_vanilla.translation.required_terms import warn_unmet
@@ -144,26 +127,12 @@ def run(options: argparse.Namespace) -> int | None:
     return None
 
 
-def _translates_files(options):
-    """Returns True if the options are for translating files.
-
-    Raises:
-        ValueError: if options for lines and for files are combined.
-    """
-    of_files = given_options(options, FILE_OPTIONS)
-    if options.output_dir is None:
-        if of_files:
-            raise ValueError(f"{named_options(of_files)} is for --output-dir.")
-        return False
+def _translate_files(options):
+    """Translates files into a folder; returns the exit status."""
     others = given_options(options, LINE_OPTIONS)
     if others or options.text:
         received = named_options(others) or "a text"
         raise ValueError(f"--output-dir is only for files. Received: {received}")
-    return True
-
-
-def _translate_files(options):
-    """Translates files into a folder; returns the exit status."""
     if options.input in (None, "-"):
         raise ValueError("--output-dir needs --input, such as --input 'part-*.txt'.")
     sources = [path for path in glob.glob(options.input) if Path(path).is_file()]
@@ -196,6 +165,7 @@ def _open_keras_file(options):
     Its arguments are the texts, the number of the first one and a progress display.
     """
     from keras_vanilla.translation import Translator
+    from keras_vanilla.translation.alignment import align
     from keras_vanilla.translation.batch_translation import WINDOW
     from keras_vanilla.translation.encoded_texts import EncodedTexts
 
@@ -217,33 +187,25 @@ def _open_keras_file(options):
         while window := list(itertools.islice(numbered, WINDOW)):
             pairs = [(i, each) for i, hypotheses in window for each in hypotheses]
             rows = [
-                {
-                    "line": first + i,
-                    "rank": rank,
-                    "source": texts[i],
-                    "translation": each.text,
-                    "score": each.score,
-                    "ended": each.ended,
-                    "unmet": list(each.unmet) or None,
-                }
+                {"line": first + i, "rank": rank, "source": texts[i]} | _fields(each)
                 for i, hypotheses in window
                 for rank, each in enumerate(hypotheses, start=1)
             ]
             if options.alignments:
-                _align(translator, rows, pairs, sources)
+                ids = [sources[i].tolist() for i, _ in pairs]
+                ids = ids, [each.ids for _, each in pairs]
+                links = align(translator.model, translator.tokenizer, *ids)
+                for row, row_links in zip(rows, links, strict=True):
+                    row["alignment"] = row_links
             yield rows
 
     return translate
 
 
-def _align(translator, rows, pairs, sources):
-    """Adds alignment links to rows; `pairs` have the index and a hypothesis."""
-    from keras_vanilla.translation.alignment import align
-
-    ids = [sources[i].tolist() for i, _ in pairs], [each.ids for _, each in pairs]
-    links = align(translator.model, translator.tokenizer, *ids)
-    for row, row_links in zip(rows, links, strict=True):
-        row["alignment"] = row_links
+def _fields(hypothesis):
+    text, score, _, ended, unmet = hypothesis
+    fields = {"translation": text, "score": score, "ended": ended}
+    return fields | {"unmet": list(unmet) or None}
 
 
 def _open_other_model(options):
@@ -255,21 +217,14 @@ def _open_other_model(options):
 
     def translate(texts, first, progress):
         for start in range(0, len(texts), SHOWN):
-            rows = []
-            results = translate_lines(texts[start : start + SHOWN])
-            for i, result in enumerate(results, start=start):
+            some, rows = texts[start : start + SHOWN], []
+            pairs = zip(some, translate_lines(some), strict=True)
+            for number, (text, result) in enumerate(pairs, start=first + start):
                 if result.is_left_out:
-                    raise ValueError(f"Text {first + i}: {result.problem}.")
-                rows.append(
-                    {
-                        "line": first + i,
-                        "rank": 1,
-                        "source": texts[i],
-                        "translation": result.text,
-                        "score": None,
-                        "ended": result.problem is None,
-                    }
-                )
+                    raise ValueError(f"Text {number}: {result.problem}.")
+                row = {"line": number, "rank": 1, "source": text, "score": None}
+                ended = result.problem is None
+                rows.append(row | {"translation": result.text, "ended": ended})
             if progress is not None:
                 progress.update(len(rows))
             yield rows
@@ -281,7 +236,7 @@ def _terms_of(path):
     """Reads terms and their translations from a file."""
     from keras_vanilla.data.lines import lines_of
 
-    terms, line_numbers = {}, {}
+    terms = {}
     with named_errors(path):
         lines = [line.decode("utf-8") for line in lines_of(path)]
     for number, line in enumerate(lines, start=1):
@@ -295,10 +250,8 @@ def _terms_of(path):
             )
         if terms.setdefault(source, translations[0]) != translations[0]:
             raise ValueError(
-                f"{path}, line {number}: {source!r:.60} has another translation in "
-                f"line {line_numbers[source]}."
+                f"{path}, line {number}: {source!r:.60} has another translation above."
             )
-        line_numbers.setdefault(source, number)
     return terms
 
 

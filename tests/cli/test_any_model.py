@@ -52,11 +52,6 @@ def test_search_options_reach_model(opened, capfd):
     assert opened == [("m.tflite", {}), ("m.tflite", search)]
 
 
-def test_folder_is_opened(opened, tmp_path, capfd):
-    assert main(["translate", str(tmp_path), "one"]) == 0
-    assert opened == [(str(tmp_path), {})]
-
-
 def test_input_and_output_files(opened, tmp_path, capfd):
     lines = [f"line {number}" for number in range(600)]
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n")
@@ -83,15 +78,12 @@ def test_json_lines(opened, capfd):
     ]
 
 
-def test_scores_leave_out_long_sources(opened, files, capfd):
-    assert main(["evaluate", "m.tflite", *files, "--json"]) == 0
+def test_scores_leave_out_or_refuse_long_sources(opened, files, tmp_path, capfd):
+    assert main(["evaluate", str(tmp_path), *files, "--json"]) == 0
     out, err = capfd.readouterr()
     result = json.loads(out)
     assert (result["lines"], result["left_out"]) == (2, {"too long": [2]})
-    assert result["chrf"] == 100.0
+    assert result["chrf"] == 100.0 and opened == [(str(tmp_path), {})]
     assert "1 of 3 sources are longer than the model takes" in err
-
-
-def test_scores_refuse_long_sources(opened, files, capfd):
     assert main(["evaluate", "m.tflite", *files, "--on-too-long", "refuse"]) == 1
     assert "line 2: 900 bytes; the file takes 512." in capfd.readouterr().err

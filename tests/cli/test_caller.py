@@ -37,7 +37,7 @@ def copied(platform, tmp_path):
 @pytest.mark.parametrize(
     ("platform", "suffix"), [("python", "py"), ("android", "kt"), ("ios", "swift")]
 )
-def test_a_caller_is_copied_whole_with_its_guide(platform, suffix, tmp_path):
+def test_caller_is_copied_with_its_guide(platform, suffix, tmp_path):
     folder = copied(platform, tmp_path)
     files = {path.name for path in (CALLERS / platform).glob(f"*.{suffix}")}
     assert len(files) > 1 and names(folder) == files | {"README.md"}
@@ -48,7 +48,7 @@ def test_a_caller_is_copied_whole_with_its_guide(platform, suffix, tmp_path):
     assert (folder / "README.md").read_bytes() == guide
 
 
-def test_the_web_module_is_copied_with_its_example_and_without_the_tests(tmp_path):
+def test_web_module_is_copied_with_its_example(tmp_path):
     folder = copied("web", tmp_path)
     example = {name for name in names(folder) if name.startswith("example/")}
     others = {"README.md", "package.json", "package-lock.json"}
@@ -57,7 +57,7 @@ def test_the_web_module_is_copied_with_its_example_and_without_the_tests(tmp_pat
         assert f"example/{name}" in example
 
 
-def test_what_others_have_built_in_the_example_is_not_copied(tmp_path, monkeypatch):
+def test_build_outputs_are_not_copied(tmp_path, monkeypatch):
     package = tmp_path / "keras_vanilla"
     example = package / "callers" / "web" / "example"
     for name in ("node_modules/vite", "dist/assets", "public/runtime", "src"):
@@ -71,7 +71,7 @@ def test_what_others_have_built_in_the_example_is_not_copied(tmp_path, monkeypat
     assert names(folder / "example") == {"src/file.js"}
 
 
-def test_the_next_steps_are_printed(tmp_path, capsys, monkeypatch):
+def test_next_steps_are_printed(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["caller", "web", "a folder"]) == 0
     shown = capsys.readouterr().out
@@ -82,21 +82,13 @@ def test_the_next_steps_are_printed(tmp_path, capsys, monkeypatch):
     assert f"python {tmp_path}/python/translate.py FILE" in capsys.readouterr().out
 
 
-def test_an_unknown_platform_lists_those_that_there_are(tmp_path, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["caller", "windows", str(tmp_path / "x")])
-    assert stop.value.code == 2
-    shown = capsys.readouterr().err
-    assert all(name in shown for name in ("windows", "python", "android", "ios", "web"))
-
-
 def test_keras_is_not_imported(tmp_path):
     command = [sys.executable, "-c", WITHOUT_KERAS, "caller", "web", tmp_path / "x"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.stdout.endswith("\nFalse\n"), result.stderr
 
 
-def test_the_web_module_has_the_name_and_version_of_a_package_for_npm():
+def test_web_module_has_a_name_and_version_for_npm():
     assert MANIFEST["name"] == "keras-vanilla-web"
     assert MANIFEST["version"] == __version__
     assert "private" not in MANIFEST

@@ -10,7 +10,6 @@ from keras_vanilla.cli.corpora import (
     add_corpus_options,
     add_validation_options,
 )
-from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training import TrainingConfig, new_translator
 from keras_vanilla.training.run_folder import RunFolder
 
@@ -48,17 +47,8 @@ def read(training_input, tmp_path, **settings):
     return training_input
 
 
-def test_several_files_are_read_in_order(files, tmp_path):
-    corpus = read(training_input(*files), tmp_path).corpus
-    assert [line.split()[1:] for line in corpus.sources] == [
-        [str(shard), str(line)] for shard in (0, 1) for line in range(7)
-    ]
-    cached = read(training_input(*files, "--cache", str(tmp_path / "ids")), tmp_path)
-    assert len(cached.corpus) == len(corpus) == 14
-
-
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="needs paths of pipes")
-def test_cache_refuses_pipes(tmp_path):
+def test_only_cache_refuses_pipes(tmp_path):
     words, readers = [], []
     for option, text in (("--source", b"one\ntwo"), ("--target", b"een\ntwee\n")):
         reader, writer = os.pipe()
@@ -94,7 +84,7 @@ def test_tables_for_training_and_validation(table, tmp_path):
     assert numbered.validation is None
 
 
-def test_files_are_validated_on_tables_and_the_other_way_round(files, table, tmp_path):
+def test_files_are_validated_on_tables_and_tables_on_files(files, table, tmp_path):
     words = ["--validation-pairs", table[0], "--columns", "en", "nl"]
     assert len(read(training_input(*files, *words), tmp_path).validation) == 2
     words = ["--pairs", table[0], "--columns", "en", "nl"]
@@ -110,32 +100,26 @@ def test_one_file_on_both_sides_is_refused_in_memory_and_for_a_cache(files, tmp_
             read(given, tmp_path)
 
 
-@pytest.mark.parametrize("separate", [False, True])
-def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path, separate):
-    settings = {"separate_vocabularies": separate}
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"separate_vocabularies": True},
+        {"robust": True, "vocabulary_size": 400},  # with noise
+    ],
+    ids=str,
+)
+def test_cache_has_tokenizer_and_lines_of_corpus(files, tmp_path, settings):
     corpus = read(training_input(*files), tmp_path, **settings).corpus
+    assert [line.split()[1:] for line in corpus.sources] == [
+        [str(shard), str(line)] for shard in (0, 1) for line in range(7)
+    ]
     cached = training_input(*files, "--cache", str(tmp_path / "ids"))
-    sides = list(corpus.sources), list(corpus.targets)
-    expected = (
-        Tokenizer.train_separate(*sides, vocabulary_size=285)
-        if separate
-        else Tokenizer.train(sides[0] + sides[1], vocabulary_size=285)
-    )
-    tokenizer = read(cached, tmp_path, **settings).tokenizer
-    assert tokenizer.digest == expected.digest
-
-
-def test_with_noise_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path):
-    settings = {"robust": True, "vocabulary_size": 400}
-    corpus = read(training_input(*files), tmp_path).corpus
-    expected = new_translator(corpus, preset="tiny", **settings).tokenizer
-    cached = training_input(*files, "--cache", str(tmp_path / "ids"))
-    tokenizer = read(cached, tmp_path, **settings).tokenizer
-    assert tokenizer.digest == expected.digest
-    without = Tokenizer.train(
-        [*corpus.sources, *corpus.targets], vocabulary_size=tokenizer.vocabulary_size
-    )
-    assert tokenizer.digest != without.digest
+    cached = read(cached, tmp_path, **settings)
+    settings = {"preset": "tiny", "vocabulary_size": 285, **settings}
+    expected = new_translator(corpus, **settings).tokenizer
+    assert cached.tokenizer.digest == expected.digest
+    assert len(cached.corpus) == len(corpus) == 14
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """`keras-vanilla distil`: from a teacher and lines to a trained student."""
 
-import argparse
-
 import pytest
 
 from keras_vanilla import bulk
@@ -59,38 +57,22 @@ def test_teacher_gets_a_beam_size_if_it_takes_one(
     assert trained.target == [str(tmp_path / "said/lines.txt")]
 
 
-def test_student_has_the_languages_of_its_teacher(
-    lines, called, trained_translator, tmp_path, monkeypatch
-):
-    monkeypatch.undo()
-    about = About(name="Teacher", source_language="en", target_language="nl")
-    path = tmp_path / "teacher.keras"
-    trained_translator.replace(about=about).save(path)
-    options = argparse.Namespace(teacher=str(path))
-    told = distil_command._about_teacher(options)
-    assert told == About(source_language="en", target_language="nl")
-
-
 @pytest.mark.full
 def test_student_is_trained_on_translations_of_its_teacher(
-    lines, trained_file, trained_translator, tmp_path, monkeypatch, capfd
+    lines, trained_translator, tmp_path, monkeypatch, capfd
 ):
-    runs = []
+    runs, teacher = [], tmp_path / "teacher.keras"
 
     class RecordedRun(TrainingRun):
         def __init__(self, config, folder, corpus, validation, **given):
             runs.append((config, corpus))
             super().__init__(config, folder, corpus, validation, **given)
 
-    load = Translator.load
-    monkeypatch.setattr(  # the teacher is not compiled again
-        Translator,
-        "load",
-        lambda path: trained_translator if path == str(trained_file) else load(path),
-    )
     monkeypatch.setattr(run, "TrainingRun", RecordedRun)
+    about = About(name="Teacher", source_language="en", target_language="nl")
+    trained_translator.replace(about=about).save(teacher)
     options = "--preset tiny --epochs 1 --vocabulary-size 290".split()
-    assert distil(trained_file, lines, *options) == 0
+    assert distil(teacher, lines, *options) == 0
     assert "12 lines of the teacher are in" in capfd.readouterr().err
     said = (tmp_path / "student-translations/lines.txt").read_text().splitlines()
     sources = lines.read_text().splitlines()
@@ -98,8 +80,9 @@ def test_student_is_trained_on_translations_of_its_teacher(
     ((config, corpus),) = runs
     assert (config.preset, config.epochs) == ("tiny", 1)
     assert (list(corpus.sources), list(corpus.targets)) == (sources, said)
-    assert Translator.load(tmp_path / "student/translator.keras").model.d_model
-    assert distil(trained_file, lines, *options) == 1
+    student = Translator.load(tmp_path / "student/translator.keras").about
+    assert (student.name, student.source_language) == (None, "en")
+    assert distil(teacher, lines, *options) == 1
     assert "finished" in capfd.readouterr().err
 
 
@@ -108,19 +91,13 @@ def test_student_is_trained_on_translations_of_its_teacher(
     [
         (["--preset", "huge"], "`preset` must be one of"),
         (["--validation-source", "a"], "must be given together"),
-        (["--source-language", "German"], "BCP-47 tag"),
         (["--example", "a", "--no-examples"], "--example or --no-examples, not both"),
+        ([], "student"),  # a folder of somebody else's
     ],
 )
-def test_options_are_checked_before_anything_is_translated(
-    options, message, lines, called, capfd
-):
+def test_options_are_checked_before_translation(options, message, lines, called, capfd):
+    if not options:
+        (lines.parent / "student").mkdir()
+        (lines.parent / "student/thesis.txt").write_text("mine")
     assert distil("a.keras", lines, *options) == 1
     assert message in capfd.readouterr().err and not called
-
-
-def test_foreign_folder_is_refused_before_anything_is_translated(lines, called, capfd):
-    (lines.parent / "student").mkdir()
-    (lines.parent / "student/thesis.txt").write_text("mine")
-    assert distil("a.keras", lines) == 1
-    assert "student" in capfd.readouterr().err and not called

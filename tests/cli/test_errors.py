@@ -40,7 +40,7 @@ def test_exhausted_memory_has_a_remedy(error):
     assert sentence(error, "describe") == "There is not enough memory."
 
 
-def test_a_disk_that_tensorflow_finds_full_is_not_memory():
+def test_full_disk_of_tensorflow_is_not_memory():
     error = exhausted("out/variables; No space left on device\nmore")
     assert sentence(error, "train") == "out/variables; No space left on device"
 

@@ -8,9 +8,8 @@ from keras_vanilla._about import About
 from keras_vanilla.cli import main, parser
 from keras_vanilla.cli.console import example_of, model_name, model_path
 from keras_vanilla.pretrained import pretrained_file
-from keras_vanilla.translation import Translator
 
-PATH = str(pretrained_file("en-fr"))
+PATH, TFLITE = (str(pretrained_file("en-fr", end)) for end in (".keras", ".tflite"))
 COMMANDS = {
     "translate en-fr hello": "model",
     "evaluate en-fr --source a --reference b": "model",
@@ -19,26 +18,23 @@ COMMANDS = {
     "convert en-fr folder --format ctranslate2": "model",
     "plot attention en-fr hello --output picture.png": "model",
     "train --from en-fr --source a --target b --output c": "start",
+    "distil en-fr --source a --output b": "teacher",
+    "serve-web en-fr": "model",
+    "describe en-fr": "file",
 }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_name_becomes_the_path_of_its_file(command):
+def test_name_becomes_the_path_of_its_file(command, tmp_path, monkeypatch):
     options = parser().parse_args(command.split())
-    assert getattr(options, COMMANDS[command]) == PATH
-
-
-def test_a_teacher_may_be_a_name():
-    command = "distil en-fr --source a --output b"
-    assert parser().parse_args(command.split()).teacher == PATH
-
-
-@pytest.mark.parametrize(
-    "command, name", [("serve-web", "model"), ("describe", "file")]
-)
-def test_a_command_for_tflite_files_opens_that_file(command, name):
-    options = parser().parse_args([command, "en-fr"])
-    assert getattr(options, name) == str(pretrained_file("en-fr", ".tflite"))
+    takes_tflite = command in ("serve-web en-fr", "describe en-fr")
+    expected = TFLITE if takes_tflite else PATH
+    assert getattr(options, COMMANDS[command]) == expected
+    for path in ("missing.keras", "folder/en-fr", "./en-de", "hub:a/b"):
+        assert model_path(path) == path
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "en-fr").mkdir()  # it takes precedence
+    assert model_path("en-fr") == "en-fr"
 
 
 def test_describe_en_fr(capsys):
@@ -48,7 +44,7 @@ def test_describe_en_fr(capsys):
 
 
 @pytest.mark.parametrize("path", [PATH, "mine.keras"])
-def test_messages_have_the_name_that_was_given(path):
+def test_messages_name_the_model_as_given(path):
     assert model_name(path) == ("en-fr" if path == PATH else path)
 
 
@@ -56,27 +52,6 @@ def test_messages_have_the_name_that_was_given(path):
     "text, quoted",
     [("It didn't.", '"It didn\'t."'), ("$5", "'$5'"), ('"no"', "'\"no\"'")],
 )
-def test_an_example_is_quoted_for_a_shell(text, quoted):
+def test_example_is_quoted_for_a_shell(text, quoted):
     assert example_of(About(examples=[text])) == quoted
     assert shlex.split(quoted) == [text]
-
-
-def test_a_file_with_that_name_takes_precedence(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "en-fr").mkdir()
-    assert model_path("en-fr") == "en-fr"
-
-
-@pytest.mark.parametrize(
-    "path", ["missing.keras", "folder/en-fr", "./en-de", "hub:a/b"]
-)
-def test_a_path_is_not_a_name(path):
-    assert model_path(path) == path
-
-
-def test_translate_en_fr_loads_its_file(trained_translator, monkeypatch, capfd):
-    """`translation/test_pretrained.py` has the translations of the file itself."""
-    files = {PATH: trained_translator}
-    monkeypatch.setattr(Translator, "load", files.__getitem__)
-    assert main(["translate", "en-fr", "one two"]) == 0
-    assert capfd.readouterr().out == "twee een\n"

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import keras_vanilla_cli
 import pytest
@@ -12,7 +11,6 @@ import keras_vanilla
 from keras_vanilla.cli import main, parser
 from keras_vanilla.cli.console import refuse_missing_models
 
-SAVED = Path(__file__).resolve().parents[1] / "saved_files" / "translator-0.1.0.keras"
 COMMANDS = (
     "quickstart",
     "train",
@@ -73,11 +71,21 @@ def test_hub_model_needs_no_file(command):
     refuse_missing_models(parser().parse_args(command.split()))  # raises nothing
 
 
-def test_help_names_commands(capsys):
-    with pytest.raises(SystemExit):
-        main(["--help"])
+def test_help_and_version(capsys):
+    for option in ("--help", "--version"):
+        with pytest.raises(SystemExit) as stop:
+            main([option])
+        assert stop.value.code == 0
     shown = capsys.readouterr().out
     assert all(re.search(rf"\n    {command}\s", shown) for command in COMMANDS)
+    assert shown.splitlines()[-1] == keras_vanilla.__version__
+
+
+def test_options_may_be_between_texts():
+    command = "translate --beam-size 2 m.keras --max-length 9 one --copy url two"
+    options = parser().parse_args(command.split())
+    assert (options.model, options.text) == ("m.keras", ["one", "two"])
+    assert (options.beam_size, options.max_length, options.copy) == (2, 9, "url")
 
 
 @pytest.mark.parametrize(
@@ -97,26 +105,7 @@ def test_usage_error_shows_usage_of_command(arguments, capsys):
     assert shown.startswith(f"usage: keras-vanilla {arguments[0]} ")
 
 
-def test_version(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["--version"])
-    assert stop.value.code == 0
-    assert capsys.readouterr().out.strip() == keras_vanilla.__version__
-
-
 def test_entry_point_after_import(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["keras-vanilla", "describe", "missing.tflite"])
     assert keras_vanilla_cli.main() == 1
     assert "missing.tflite" in capsys.readouterr().err
-
-
-@pytest.mark.full
-def test_script_of_same_name_loads_saved_model(tmp_path):
-    script = tmp_path / "keras-vanilla"
-    script.write_text(
-        "import keras, keras_vanilla\n"
-        f"translator = keras.saving.load_model({str(SAVED)!r})\n"
-        "print(type(translator) is keras_vanilla.Translator)"
-    )
-    result = run(str(script))
-    assert result.stdout.strip() == "True", result.stderr

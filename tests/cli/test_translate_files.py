@@ -53,19 +53,16 @@ def test_keep_going_ignores_problems(files, monkeypatch):
     assert translate(files, "--keep-going") == 0
 
 
-def test_only_given_settings_reach_library(files, called):
+def test_given_settings_reach_library(files, called):
     assert translate(files) == 0
-    ((model, sources, folder, settings),) = called
+    options = "--engine ray --workers 3 --threads 2 --beam-size 4 --max-length 99"
+    assert translate(files, *options.split(), "--length-penalty", "1.0") == 0
+    (model, sources, folder, plain), (*_, settings) = called
     names = {source.rpartition("/")[2] for source in sources}
     assert names == {"part-1.txt", "part-2.txt"}
     assert (model, folder) == ("model.keras", str(files / "out"))
-    assert settings == {"engine": "local", "workers": None}
-
-
-def test_every_setting_reaches_library(files, called):
-    options = "--engine ray --workers 3 --threads 2 --beam-size 4 --max-length 99"
-    assert translate(files, *options.split(), "--length-penalty", "1.0") == 0
-    assert called[0][3] == {
+    assert plain == {"engine": "local", "workers": None}
+    assert settings == {
         "engine": "ray",
         "workers": 3,
         "threads": 2,

@@ -47,9 +47,15 @@ def align(
     layer = alignment_layer(model.num_decoder_layers) if layer is None else layer
     first = tokens_before_text(tokenizer)
     for indices in length_buckets(sources, beam_size=_MEMORY_FACTOR):
-        pairs = [(sources[i], targets[i]) for i in indices]
-        weights = _cross_attention(model, layer, *zip(*pairs, strict=True))
-        for i, pair_weights in zip(indices, weights, strict=True):
+        rows = [sources[i] for i in indices]
+        shifted = [[model.start_id, *targets[i][:-1]] for i in indices]
+        inputs = {
+            "source_ids": pad_rows(rows, bucket_width(rows), model.pad_id),
+            "target_ids": pad_rows(shifted, bucket_width(shifted), model.pad_id),
+        }
+        weights = model.attention_weights(inputs)[f"decoder/{layer}/cross"]
+        # (B, N, T, S) -> (B, T, S); row t predicts target piece t.
+        for i, pair_weights in zip(indices, weights.mean(axis=1), strict=True):
             links[i] = _links(
                 pair_weights[:, first:],
                 tokenizer.target_pieces(_real_ids(model, targets[i])),
@@ -60,17 +66,6 @@ def align(
 
 def _real_ids(model, ids):
     return [id_ for id_ in ids if id_ not in (model.end_id, model.pad_id)]
-
-
-def _cross_attention(model, layer, sources, targets):
-    """(B, T, S) weights; row t predicts target piece t."""
-    shifted = [[model.start_id, *target[:-1]] for target in targets]
-    inputs = {
-        "source_ids": pad_rows(sources, bucket_width(sources), model.pad_id),
-        "target_ids": pad_rows(shifted, bucket_width(shifted), model.pad_id),
-    }
-    weights = model.attention_weights(inputs)[f"decoder/{layer}/cross"]
-    return weights.mean(axis=1)  # (B, N, T, S)
 
 
 def _links(weights, target_pieces, source_pieces):

@@ -60,6 +60,8 @@ class BatchTranslator:
             scores; without it, one.
         progress: Progress that counts the texts, or None.
         required: RequiredTerms or None.
+    Attributes:
+        longest_output: int. The length of the longest output, including the end.
     Raises:
         ValueError: if the config's `max_length` is above the model's.
     """
@@ -73,16 +75,10 @@ class BatchTranslator:
         progress: Progress | None = None,
         required: RequiredTerms | None = None,
     ):
-        config.check_model(model)
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self._compiled, self._progress = compiled, progress
         self._required = required
-
-    @property
-    def longest_output(self) -> int:
-        """The length of the longest output in tokens, including the end."""
-        longest = self.model.max_length
-        return output_length(self.model, longest, self.config.max_length)
+        self.longest_output = output_length(model, model.max_length, config.max_length)
 
     def stream(
         self,
@@ -130,17 +126,14 @@ class BatchTranslator:
             inputs["terms"] = self._required.batch(
                 *map(_with_last, (terms, sources, prefixes)), self.config.max_length
             )
-        if self.config.is_greedy:
-            ids = self._compiled(run_search, **inputs, config=self.config)[:, None]
-            scores = None
-        else:
-            ids, scores = self._compiled(
-                run_search, **inputs, config=self.config, return_scores=True
-            )
-            if self.config.n_best is None:
-                ids, scores = ids[:, None], scores[:, None]
-            scores = scores[: len(sources)]
-        ids = ids[: len(sources)]
+        scored = not self.config.is_greedy
+        results = self._compiled(
+            run_search, **inputs, config=self.config, return_scores=scored
+        )
+        ids, scores = results if scored else (results, None)
+        if self.config.n_best is None:
+            ids, scores = ids[:, None], scores[:, None] if scored else None
+        ids, scores = ids[: len(sources)], scores[: len(sources)] if scored else None
         is_end = ids == self.model.end_id
         if is_end[..., 0].any() or not is_end.any(axis=-1).all():
             check_finite_weights(self.model)
@@ -182,10 +175,8 @@ class BatchTranslator:
             if len(indices) == 1 or not is_out_of_memory(error):
                 raise
         else:
-            return {
-                i: [self._with_unmet(each, terms[i]) for each in hypotheses]
-                for i, hypotheses in zip(indices, self._read(ids, scores), strict=True)
-            }
+            rows = self._read(ids, scores, [terms[i] for i in indices])
+            return dict(zip(indices, rows, strict=True))
         middle = len(indices) // 2
         halves = indices[:middle], indices[middle:]
         first, second = (
@@ -193,31 +184,25 @@ class BatchTranslator:
         )
         return first | second
 
-    def _with_unmet(self, hypothesis, row):
-        if not row:
-            return hypothesis
-        unmet = self._required.unmet(row, hypothesis.ids, hypothesis.text)
-        return hypothesis._replace(unmet=unmet)
-
     def _count(self, number):
         if self._progress is not None and number:
             self._progress.update(number)
 
-    def _read(self, ids, scores):
+    def _read(self, ids, scores, terms):
         """Yields the hypotheses of each row from the result of `search_batch`."""
-        length = ids.shape[2]
-        texts = iter(self.tokenizer.decode(ids.reshape(-1, length)))
+        texts = iter(self.tokenizer.decode(ids.reshape(-1, ids.shape[2])))
         scores = [[None]] * len(ids) if scores is None else scores.tolist()
-        ended = (ids == self.model.end_id).any(axis=2).tolist()
-        for row in zip(ids.tolist(), scores, ended, strict=True):
-            hypotheses = [
-                Hypothesis(
-                    next(texts), score, until_end(beam_ids, self.model), beam_ended
-                )
-                for beam_ids, score, beam_ended in zip(*row, strict=True)
-            ]
-            # If there are fewer hypotheses than `n_best`, the last scores are -inf.
-            hypotheses = [each for each in hypotheses if each.score != -np.inf]
+        for row_ids, row_scores, row_terms in zip(
+            ids.tolist(), scores, terms, strict=True
+        ):
+            hypotheses = []
+            for beam_ids, score in zip(row_ids, row_scores, strict=True):
+                text, kept = next(texts), until_end(beam_ids, self.model)
+                if score == -np.inf:  # there are fewer hypotheses than `n_best`
+                    continue
+                ended = self.model.end_id in kept
+                unmet = self._required.unmet(row_terms, kept, text) if row_terms else ()
+                hypotheses.append(Hypothesis(text, score, kept, ended, unmet))
             if not hypotheses:
                 raise ValueError(
                     "The model's logits are not numbers: its training has diverged."

@@ -31,7 +31,6 @@ class EncodedTexts(Sequence):
         first_number: int = 1,
     ):
         self.texts = checked_texts(texts, first_number)
-        self._first_number = first_number
         flat, lengths = [], []
         for start in range(0, len(self.texts), CHUNK):
             rows = encode(self.texts[start : start + CHUNK])
@@ -53,23 +52,6 @@ class EncodedTexts(Sequence):
     def lengths(self) -> np.ndarray:
         """The number of ids of each text, as an int64 array."""
         return np.diff(self._ends, prepend=0)
-
-    def refuse_longer(self, longest: int, remedy: str = "") -> None:
-        """Refuses texts that have too many tokens for the model.
-
-        Args:
-            longest: int. Largest number of tokens that the model accepts.
-            remedy: str. What the error says at its end.
-        Raises:
-            ValueError: if there is such a text; the error names the first.
-        """
-        lengths = self.lengths
-        too_long = np.flatnonzero(lengths > longest)
-        if too_long.size:
-            i = too_long[0]
-            number = self._first_number + i
-            text = self.texts[i]
-            check_length("Text", number, lengths[i], longest, text, remedy)
 
 
 def checked_texts(texts: Iterable[str], first_number: int = 1) -> list[str]:
@@ -122,49 +104,44 @@ def encoded_prefixes(
     for number, prefix in enumerate(prefixes, start=first_number):
         check_line(number, prefix, "Target prefix")
     rows = [ids[:-1] for ids in tokenizer.encode_target(prefixes)]
-    for number, (prefix, ids) in enumerate(
-        zip(prefixes, rows, strict=True), start=first_number
-    ):
+    for number, prefix, ids in zip(itertools.count(first_number), prefixes, rows):
+        wrong = None
         if tokenizer.unknown_id in ids:
-            raise ValueError(
-                f"Target prefix {number} has a character that the tokenizer does not "
-                f"know: {prefix!r:.60}"
-            )
-        if not set(ids).isdisjoint(forbidden_ids):
-            raise ValueError(
-                f"Target prefix {number} has a piece among the model's "
-                f"`forbidden_ids`, {[*forbidden_ids]}: {prefix!r:.60}"
-            )
-        if len(ids) > longest:
-            raise ValueError(
-                f"Target prefix {number} has {len(ids)} tokens, but the longest output "
-                f"has {longest}: {prefix!r:.60}"
-            )
+            wrong = "has a character that the tokenizer does not know"
+        elif not set(ids).isdisjoint(forbidden_ids):
+            among = f"among the model's `forbidden_ids`, {[*forbidden_ids]}"
+            wrong = f"has a piece {among}"
+        elif len(ids) > longest:
+            wrong = f"has {len(ids)} tokens, but the longest output has {longest}"
+        if wrong:
+            raise ValueError(f"Target prefix {number} {wrong}: {prefix!r:.60}")
     return rows
 
 
-def check_length(
+def check_lengths(
     name: str,
-    number: int,
-    length: int,
+    lengths: Sequence[int],
     longest: int,
-    value: object,
+    values: Sequence,
+    first_number: int = 1,
     remedy: str = "",
 ) -> None:
-    """Refuses a sequence of more than `longest` tokens.
+    """Refuses sequences of more than `longest` tokens.
 
     Args:
-        name: str. Kind of the sequence, such as "Text", for the error.
-        number: int. Number of the sequence, from 1.
-        length: int. Number of tokens in the sequence.
+        name: str. Kind of the sequences, such as "Text", for the error.
+        lengths: list of int. Number of tokens in each sequence.
         longest: int. Largest number of tokens that the model accepts.
-        value: str, or ids. The sequence, for the error.
+        values: list of str, or of ids. The sequences, for the error.
+        first_number: int. The number of the first sequence.
         remedy: str. What the error says at its end.
     Raises:
-        ValueError: if the sequence is longer.
+        ValueError: if a sequence is longer; the error names the first.
     """
-    if length > longest:
+    too_long = np.flatnonzero(np.asarray(lengths) > longest)
+    if too_long.size:
+        i = too_long[0]
         raise ValueError(
-            f"{name} {number} has {length} tokens, but the model takes at most "
-            f"{longest}: {value[:40]!r}...{remedy}"
+            f"{name} {first_number + i} has {lengths[i]} tokens, but the model takes "
+            f"at most {longest}: {values[i][:40]!r}...{remedy}"
         )

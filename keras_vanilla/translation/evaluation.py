@@ -204,7 +204,11 @@ def bleu_and_chrf(
     """
     from sacrebleu.metrics import BLEU, CHRF
 
-    split = _moses(tokenized, lowercase) if tokenized else str
+    split, how = str, ""
+    if tokenized:
+        split = _moses(tokenized, lowercase)
+        version = importlib.metadata.version("sacremoses")
+        how = f"|moses:{tokenized}-sacremoses-{version}"
     bleu = BLEU(lowercase=lowercase, tokenize="none" if tokenized else None, force=True)
     result = bleu.corpus_score(
         [split(text) for text in translations], [[split(text) for text in references]]
@@ -213,7 +217,7 @@ def bleu_and_chrf(
     return Score(
         bleu=result.score,
         chrf=chrf.corpus_score(translations, [references]).score,
-        signature=str(bleu.get_signature()) + _moses_version(tokenized),
+        signature=f"{bleu.get_signature()}{how}",
         chrf_signature=str(chrf.get_signature()),
     )
 
@@ -286,9 +290,3 @@ def _moses(language, lowercase):
         return tokenizer.tokenize(text, escape=True, return_str=True)
 
     return split
-
-
-def _moses_version(language):
-    if not language:
-        return ""
-    return f"|moses:{language}-sacremoses-{importlib.metadata.version('sacremoses')}"

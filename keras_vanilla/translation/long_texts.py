@@ -42,7 +42,14 @@ def stream_sentences(
     split = functools.partial(_split, splitter) if splitter else sentences
     text_sentences = [split(text.removeprefix(code)) for text, code in pairs]
     pieces, sources = _cut_and_encode(codes, text_sentences, translator)
-    _warn_cut(text_sentences, pieces, translator.model.max_length, first_number)
+    numbered = enumerate(zip(text_sentences, pieces, strict=True), start=first_number)
+    cut = [number for number, (text, of_text) in numbered if len(text) < len(of_text)]
+    if cut:
+        warnings.warn(
+            f"{len(cut)} of {len(texts)} texts have a sentence of more than "
+            f"{translator.model.max_length} tokens, which is cut: texts {some_of(cut)}",
+            stacklevel=4,
+        )
     stream = translator.stream(list(itertools.chain(*pieces)), sources)
     return ([_join(text, [next(stream)[0] for _ in text])] for text in pieces)
 
@@ -84,18 +91,6 @@ def _cut_and_encode(codes, text_sentences, translator):
     pieces = [[p for each in text for p in cut(code, each)] for code, text in coded]
     coded = zip(codes, pieces, strict=True)
     return pieces, [ids_of[code + piece] for code, text in coded for piece in text]
-
-
-def _warn_cut(text_sentences, pieces, longest, first_number):
-    """Warns about texts with a sentence that was cut."""
-    pairs = enumerate(zip(text_sentences, pieces, strict=True), start=first_number)
-    cut = [number for number, (text, of_text) in pairs if len(text) < len(of_text)]
-    if cut:
-        warnings.warn(
-            f"{len(cut)} of {len(text_sentences)} texts have a sentence of more than "
-            f"{longest} tokens, which is cut: texts {some_of(cut)}",
-            stacklevel=5,
-        )
 
 
 def _join(pieces, hypotheses):

@@ -31,7 +31,7 @@ from keras_vanilla.translation.batch_translation import (
 )
 from keras_vanilla.translation.encoded_texts import (
     EncodedTexts,
-    check_length,
+    check_lengths,
     encoded_prefixes,
 )
 from keras_vanilla.translation.long_texts import stream_sentences
@@ -95,7 +95,11 @@ class Translator(keras.Model):
         super().__init__(**kwargs)
         self.model = model
         self.tokenizer = tokenizer
-        _check_model(model, tokenizer)
+        if not hasattr(model, "source_vocabulary_size"):
+            raise TypeError(
+                "`model` must be a Transformer, after the tokenizer: "
+                f"Translator(tokenizer, model). Received: a {type(model).__name__}"
+            )
         if tokenizer is not None:  # otherwise `load_assets` adds it from a file
             check_tokenizer(tokenizer)
             _check_pair(tokenizer, model)
@@ -105,19 +109,15 @@ class Translator(keras.Model):
         self._compiled = CompiledSearch(model)
         self.built = True
 
-    _training = "keras_vanilla.training.train_translator, or `translator.model.{}`"
-    fit = _refusal("fit", _training.format("fit"))
-    compile = _refusal("compile", _training.format("compile"))
-    train_on_batch = _refusal("train_on_batch", _training.format("train_on_batch"))
+    fit = _refusal("fit", "`translator.model.fit`")
+    compile = _refusal("compile", "`translator.model.compile`")
+    train_on_batch = _refusal("train_on_batch", "`translator.model.train_on_batch`")
     evaluate = _refusal("evaluate", "keras_vanilla.translation.score")
     test_on_batch = _refusal("test_on_batch", "keras_vanilla.translation.score")
     predict = _refusal("predict", "`translator.translate`")
     predict_on_batch = _refusal("predict_on_batch", "`translator.translate`")
-    export = _refusal(
-        "export", "keras_vanilla.export.tflite or keras_vanilla.export.saved_model"
-    )
+    export = _refusal("export", "keras_vanilla.export.tflite or .saved_model")
     quantize = _refusal("quantize", "keras_vanilla.export.tflite(quantize='int8')")
-    del _training
 
     def call(self, inputs, training=None):
         return self.model(inputs, training=training)
@@ -257,16 +257,13 @@ class Translator(keras.Model):
         """
         config = DecodingConfig.of(config, **settings)
         check_choice("on_too_long", on_too_long, ("refuse", "split"))
-        if on_too_long == "split" and config.n_best is not None:
-            raise ValueError(
-                "`n_best` cannot be combined with on_too_long='split': a text that is "
-                "split has no n-best translations."
-            )
-        if on_too_long == "split" and target_prefix is not None:
-            raise ValueError(
-                "`target_prefix` cannot be combined with on_too_long='split': the "
-                "sentences of a text are translated one by one."
-            )
+        of_whole_texts = {"n_best": config.n_best, "target_prefix": target_prefix}
+        for name, value in of_whole_texts.items():
+            if on_too_long == "split" and value is not None:
+                raise ValueError(
+                    f"`{name}` cannot be combined with on_too_long='split', which "
+                    "translates the sentences of a text one by one."
+                )
         if splitter is not None and on_too_long != "split":
             raise ValueError(
                 "`splitter` is for on_too_long='split'. Received: "
@@ -326,7 +323,8 @@ class Translator(keras.Model):
                 the vocabulary, or `max_length` is above the model's.
         """
         translator = self._batch_translator(DecodingConfig.of(config, **settings))
-        self._check_lengths("Source", sources, sources)
+        lengths = [len(ids) for ids in sources]
+        check_lengths("Source", lengths, self.model.max_length, sources)
         for ids in sources:
             check_ids("source id", np.asarray(ids), self.model.source_vocabulary_size)
         return translator.search_batch(sources)[0][:, 0]
@@ -350,7 +348,8 @@ class Translator(keras.Model):
         """
         sources = self.encode(texts)
         targets = self.tokenizer.encode_target(translations)
-        self._check_lengths("Translation", targets, translations)
+        lengths, longest = [len(ids) for ids in targets], self.model.max_length
+        check_lengths("Translation", lengths, longest, translations)
         if len(texts) != len(translations):
             raise ValueError(
                 "There must be one translation for each text. Received: "
@@ -361,13 +360,9 @@ class Translator(keras.Model):
     def _encoded(self, texts, first_number=1, remedy=""):
         if not isinstance(texts, EncodedTexts):
             texts = EncodedTexts(texts, self.tokenizer.encode, first_number)
-        texts.refuse_longer(self.model.max_length, remedy)
-        return texts
-
-    def _check_lengths(self, name, rows, values):
         longest = self.model.max_length
-        for number, (row, value) in enumerate(zip(rows, values, strict=True), start=1):
-            check_length(name, number, len(row), longest, value)
+        check_lengths("Text", texts.lengths, longest, texts.texts, first_number, remedy)
+        return texts
 
     @functools.cached_property
     def _loop_guard(self):
@@ -579,18 +574,6 @@ class Translator(keras.Model):
         return translator
 
 
-def _check_model(model, tokenizer):
-    if not hasattr(model, "source_vocabulary_size"):
-        remedy = ""
-        if isinstance(model, Translator):
-            remedy = ", which has a tokenizer already: use it as it is"
-        elif isinstance(tokenizer, keras.Model):
-            remedy = "; the tokenizer comes first: Translator(tokenizer, model)"
-        raise TypeError(
-            f"`model` must be a Transformer. Received: a {type(model).__name__}{remedy}"
-        )
-
-
 def _remedy(model):
     """The end of an error: how to use a model that was saved without a tokenizer."""
     if not hasattr(model, "source_vocabulary_size"):
@@ -602,16 +585,13 @@ def _remedy(model):
 
 
 def _check_pair(tokenizer, model):
-    for ours, theirs in (
+    for name, theirs in (
         ("vocabulary_size", "source_vocabulary_size"),
-        ("target_vocabulary_size", "target_vocabulary_size"),
-        ("pad_id", "pad_id"),
-        ("start_id", "start_id"),
-        ("end_id", "end_id"),
+        *((n, n) for n in ("target_vocabulary_size", "pad_id", "start_id", "end_id")),
     ):
-        if getattr(tokenizer, ours) != getattr(model, theirs):
+        values = getattr(tokenizer, name), getattr(model, theirs)
+        if values[0] != values[1]:
             raise ValueError(
-                f"The tokenizer and the model must agree. Received: the tokenizer's "
-                f"{ours}={getattr(tokenizer, ours)}, the model's "
-                f"{theirs}={getattr(model, theirs)}"
+                "The tokenizer and the model must agree. Received: the tokenizer's "
+                f"{name}={values[0]}, the model's {theirs}={values[1]}"
             )

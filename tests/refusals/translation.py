@@ -54,9 +54,13 @@ def unknown_prefix():
 
 
 def translate(texts=("one", "two"), **settings):
-    return lambda: loaded().translate(
-        texts if isinstance(texts, str | int) else list(texts), **settings
-    )
+    return lambda: loaded().translate(texts, **settings)
+
+
+def refused(pattern, error=ValueError, texts=("one", "two"), **settings):
+    """A translation with settings that are wrong."""
+    name = f"{texts!a:.30} {settings!a:.70}"
+    return Refusal(name, translate(texts, **settings), pattern, error)
 
 
 def search_of(wrong):
@@ -83,6 +87,11 @@ def saved(model, folder):
     Translator.load(folder / "x.keras")
 
 
+def exported(folder):
+    (folder / "x.tflite").write_bytes(b"\x1c\0\0\0TFL3 and more")
+    Translator.load(folder / "x.tflite")
+
+
 def cut(kept, folder):
     content = word_reversal.TRAINED.read_bytes()
     (folder / "x.keras").write_bytes(content[: int(kept * len(content))])
@@ -101,46 +110,23 @@ def split(sentences):
 
 
 ROWS = [
-    Refusal("long text", translate(["one", LONG]), "Text 2 has .* 60: 'zero"),
+    # texts
+    refused("Text 2 has .* 60: 'zero", texts=["one", LONG]),
     *(
-        row
+        refused(pattern, error, texts, on_too_long=how)
         for how in ("refuse", "split")
-        for row in (
-            Refusal(
-                f"one text, {how}",
-                translate("one two", on_too_long=how),
-                r"`texts`.*'one two'; give \['one two'\]",
-                TypeError,
-            ),
-            Refusal(
-                f"number, {how}", translate(5, on_too_long=how), "`texts`.*5", TypeError
-            ),
-            Refusal(
-                f"surrogate, {how}",
-                translate(["One.", "", "half \ud800"], on_too_long=how),
-                "^Text 3 holds half a character",
-            ),
-            Refusal(
-                f"not a text, {how}",
-                translate(["one", 4], on_too_long=how),
-                "^Text 2 must be str. Received: int",
-                TypeError,
-            ),
+        for pattern, error, texts in (
+            (r"`texts`.*'one two'; give \['one two'\]", TypeError, "one two"),
+            ("`texts`.*5", TypeError, 5),
+            ("^Text 2 must be str. Received: int", TypeError, ["one", 4]),
+            ("^Text 3 holds half", ValueError, ["One.", "", "half \ud800"]),
         )
     ),
-    Refusal("on_too_long", translate(on_too_long="cut"), "`on_too_long`.*'cut'"),
-    Refusal("no beams", translate(beam_size=0), "`beam_size`.*0"),
-    Refusal("length", translate(max_length=61), "`max_length`.*60. Received: 61"),
-    Refusal(
-        "n-best, split",
-        translate(n_best=2, beam_size=2, on_too_long="split"),
-        "`n_best`.*'split'",
-    ),
-    Refusal(
-        "prefix, split",
-        translate(on_too_long="split", target_prefix=["een", ""]),
-        "`target_prefix`.*'split'",
-    ),
+    # settings
+    refused("`on_too_long`.*'cut'", on_too_long="cut"),
+    refused("`max_length`.*60. Received: 61", max_length=61),
+    refused("`n_best`.*'split'", n_best=2, beam_size=2, on_too_long="split"),
+    refused("`target_prefix`.*'split'", target_prefix=["a", ""], on_too_long="split"),
     Refusal("splitter", translate(splitter=str.split), "`splitter`.*'refuse'"),
     *(
         Refusal(f"splitter: {given}", split(given), "`splitter`.*Received")
@@ -151,51 +137,29 @@ ROWS = [
             ["red tree", "one ten,"],
         )
     ),
-    Refusal(
-        "one prefix",
-        translate(target_prefix="drie"),
-        "`target_prefix`.*'drie'",
-        TypeError,
-    ),
-    Refusal("few prefixes", translate(target_prefix=["drie"]), "1 for 2 texts"),
-    Refusal(
-        "prefix 3",
-        translate(target_prefix=[3, "drie"]),
-        "Target prefix 1 .*int",
-        TypeError,
-    ),
-    Refusal(
-        "half prefix",
-        translate(target_prefix=["drie", "\ud800"]),
-        "Target prefix 2 holds",
-    ),
-    Refusal(
-        "long prefix",
-        translate(target_prefix=["drie", "twee " * 9], max_length=8),
-        "Target prefix 2 has .* 8",
-    ),
+    # prefixes and terms
+    refused("`target_prefix`.*'drie'", TypeError, target_prefix="drie"),
+    refused("1 for 2 texts", target_prefix=["drie"]),
+    refused("Target prefix 1 .*int", TypeError, target_prefix=[3, "drie"]),
+    refused("Target prefix 2 holds", target_prefix=["drie", "\ud800"]),
+    refused("Target prefix 2 has .* 8", target_prefix=["", "twee " * 9], max_length=8),
     Refusal("unknown character", unknown_prefix, "Target prefix 5 .*'ж'"),
     Refusal(
         "forbidden prefix",
         lambda: forbidding().translate(["one", "two"], target_prefix=["", "drie"]),
         "Target prefix 2 .*`forbidden_ids`.*'drie'",
     ),
-    Refusal("terms", translate(terms=["a"]), "`terms`.*'a'", TypeError),
-    Refusal("term 3", translate(terms={"a": 3}), "`terms`.*3", TypeError),
-    Refusal("empty term", translate(terms={" ": "b"}), "`terms`.*' ': 'b'"),
-    Refusal("half term", translate(terms={"a": "\ud800"}), "`terms` holds half"),
-    Refusal("copy", translate(copy="url"), "`copy`.*'url'", TypeError),
-    Refusal("kind", translate(copy=["urls"]), "`copy`.*'urls'"),
+    refused("`terms`.*'a'", TypeError, terms=["a"]),
+    refused("`terms`.*3", TypeError, terms={"a": 3}),
+    refused("`terms`.*' ': 'b'", terms={" ": "b"}),
+    refused("`terms` holds half", terms={"a": "\ud800"}),
+    refused("`copy`.*'url'", TypeError, copy="url"),
+    refused("`copy`.*'urls'", copy=["urls"]),
     *(
-        Refusal(  # although no text has any
-            f"{name} in a refilled beam",
-            translate(**{name: value}, beam_size=2, early_stopping=early_stopping),
-            f"^`terms` and `copy`.*early_stopping={early_stopping!r}$",
-        )
-        for name, value, early_stopping in (
-            ("terms", {"six": "b"}, False),
-            ("copy", ["url"], "never"),
-        )
+        refused(pattern, beam_size=2, early_stopping=value, **given)
+        for value in (False, "never")
+        for pattern in (f"^`terms` and `copy`.*early_stopping={value!r}$",)
+        for given in ({"terms": {"six": "b"}}, {"copy": ["url"]})  # in no text
     ),
     Refusal(
         "few translations",
@@ -236,6 +200,24 @@ ROWS = [
         "x.keras holds a Sequential",
     ),
     Refusal(
+        "bare Transformer",
+        lambda folder: saved(loaded().model, folder),
+        r"x.keras holds a Transformer.*no tokenizer.*Translator\(tokenizer, ",
+    ),
+    Refusal("exported", exported, "x.tflite is an exported .tflite file. Expected"),
+    Refusal(
+        "name as a path",
+        lambda: Translator.load("en-fr"),
+        r"from_preset\('en-fr'\)\.$",
+        FileNotFoundError,
+    ),
+    Refusal("preset", lambda: Translator.from_preset("en-de"), "'en-fr'.*'en-de'"),
+    Refusal(
+        "rounding",
+        lambda folder: loaded().save(folder / "x.keras", quantize="int4"),
+        "`quantize` must be one of None, 'int8'",
+    ),
+    Refusal(
         "loaded model",
         lambda: Translator.load(loaded().model),
         "`path`.*Transformer",
@@ -244,7 +226,7 @@ ROWS = [
     Refusal(
         "swapped",
         lambda: Translator(loaded().model, loaded().tokenizer),
-        "tokenizer comes first",
+        "after the tokenizer",
         TypeError,
     ),
     Refusal(

@@ -46,9 +46,7 @@ def without_name(model):
     return {k: v for k, v in model.get_config().items() if k != "name"}
 
 
-def test_subclass_of_transformer_comes_back_from_its_file(
-    half_loud, trained_translator, tmp_path
-):
+def test_subclass_of_transformer_is_loaded(half_loud, trained_translator, tmp_path):
     half_loud.save(tmp_path / "t.keras")
     expected = trained_translator.model.get_weights()
     for load in (Translator.load, keras.saving.load_model):

@@ -22,13 +22,6 @@ def test_translations_begin_with_their_prefixes(
     assert free[1] == "" and bound[1].startswith("zes")
 
 
-def test_translations_own_beginning_changes_nothing(trained_translator):
-    free = trained_translator.translate(TEXTS, max_length=14)
-    own = [" ".join(text.split()[:2]) for text in free]
-    bound = trained_translator.translate(TEXTS, max_length=14, target_prefix=own)
-    assert bound == free
-
-
 def test_scores_are_those_of_the_model(trained_translator):
     """What the free search finds has the same score when its beginning is given."""
     text, settings = ["one two three"], {"beam_size": 3, "max_length": 14}

@@ -191,7 +191,9 @@ def test_terms_go_with_a_prefix_n_best_and_no_loops(trained_translator):
         assert list(each.unmet) == []
 
 
-def test_terms_that_cannot_be_met_are_reported(trained_translator):
+def test_terms_that_cannot_be_met_are_reported(trained_translator, recwarn):
+    warn_unmet([[], ()])
+    assert not recwarn
     terms = {"two": "groot " * 70, "three": "steen"}
     texts = ["seven", "one two three"]
     [_, [found]] = trained_translator.stream(texts, terms=terms)
@@ -259,8 +261,3 @@ def test_example_of_the_guide_runs(trained_translator):
     example = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
     found = eval(example, {"translator": trained_translator})
     assert has(found[0], "canine") and has(found[0], "12")
-
-
-def test_met_terms_give_no_warning(recwarn):
-    warn_unmet([[], ()])
-    assert not recwarn

@@ -4,8 +4,6 @@ import pytest
 from child_process import run
 
 from keras_vanilla import Translator, export
-from keras_vanilla.data import ParallelCorpus
-from keras_vanilla.translation import score
 
 from . import thread_probe
 
@@ -22,32 +20,6 @@ def test_searches_find_what_they_find_one_by_one():
 def test_searches_on_other_backends(backend):
     pytest.importorskip(backend)
     run(thread_probe.__file__, backend=backend)
-
-
-def calls(translator):
-    corpus = ParallelCorpus(TEXTS[:2], ["drie huizen", "een twee"])
-    return [
-        lambda: translator.translate(TEXTS),
-        lambda: translator.translate(TEXTS[:1], beam_size=2, on_too_long="split"),
-        lambda: translator.translate_n_best(TEXTS[:2], beam_size=3),
-        lambda: list(translator.stream(TEXTS[::-1], no_loops=True)),
-        lambda: translator.search([[5, 3]]).tolist(),
-        lambda: translator.align(TEXTS[:1], ["drie huizen"]),
-        lambda: score(translator, corpus).bleu,
-    ]
-
-
-@pytest.mark.filterwarnings("ignore:.* translations reached:UserWarning")
-@pytest.mark.full
-def test_new_translator_translates_in_many_threads(small_translator, tmp_path):
-    small_translator.save(tmp_path / "small.keras")
-    one, other = (Translator.load(tmp_path / "small.keras") for _ in range(2))
-    expected = [call() for call in calls(one)]
-    received = thread_probe.at_once(calls(other))
-    assert received.pop() == pytest.approx(expected.pop())
-    for ours, theirs in zip(received.pop(2), expected.pop(2), strict=True):
-        assert ours == [(text, pytest.approx(score)) for text, score in theirs]
-    assert received == expected
 
 
 @pytest.mark.full

@@ -71,8 +71,13 @@ class AttendedSource(ModelAround):
         beams = () if beam_size is None else (beam_size,)
         cache = self._model.start_cache(memory, memory_mask, max_length, *beams)
         shape = (ops.shape(memory)[0], *beams)
-        attended = ops.zeros(shape, dtype="int32")
-        notes = {ATTENDED: attended, COUNTED: self._counted(memory_mask)}
+        counted = ops.cast(memory_mask, "float32")
+        if self._model.source_end:  # otherwise the mask already hides the end
+            counted *= ops.pad(counted, [[0, 0], [0, 1]])[:, 1:]
+        positions = ops.arange(ops.shape(counted)[1])
+        counted *= ops.cast(ops.greater_equal(positions, self._first), "float32")
+        counted = ops.expand_dims(counted, 1)  # (B, 1, S): 1 for those to consider
+        notes = {ATTENDED: ops.zeros(shape, dtype="int32"), COUNTED: counted}
         return cache._replace(extra=cache.extra | notes)
 
     def decode_step(
@@ -87,12 +92,3 @@ class AttendedSource(ModelAround):
         attended = ops.top_k(weights * cache.extra[COUNTED], k=1)[1]
         attended = ops.reshape(ops.cast(attended, "int32"), ops.shape(ids))
         return logits, cache._replace(extra=cache.extra | {ATTENDED: attended})
-
-    def _counted(self, memory_mask):
-        """(B, 1, S): 1 for the source tokens to consider."""
-        counted = ops.cast(memory_mask, "float32")
-        if self._model.source_end:  # otherwise the mask already hides the end
-            counted *= ops.pad(counted, [[0, 0], [0, 1]])[:, 1:]
-        positions = ops.arange(ops.shape(counted)[1])
-        counted *= ops.cast(ops.greater_equal(positions, self._first), "float32")
-        return ops.expand_dims(counted, 1)

@@ -19,9 +19,8 @@ from keras_vanilla.decoding.refilled_beam import (
 )
 from keras_vanilla.decoding.searched_model import SearchedModel
 from keras_vanilla.decoding.terms import TermBanks, Terms, check_terms
-from keras_vanilla.decoding.top_k import blockwise_top_k, log_total
+from keras_vanilla.decoding.top_k import NOTHING, best_tokens, log_total
 
-NOTHING = float("-inf")  # the log-probability of a hypothesis that does not exist
 FIRST = 1.0  # ranks before every log-probability
 
 
@@ -127,7 +126,10 @@ def beam_search(
     if not refills:
         scores = _scores(state, score, banks)
         state["pool"] = {**{n: state[n] for n in ("ids", "notes")}, "scores": scores}
-    ids, scores, notes = _existing(best_of(state["pool"], n_best), model.pad_id)
+    best = best_of(state["pool"], n_best)
+    scores, notes = best["scores"], best["notes"]
+    exists = ops.expand_dims(ops.greater(scores, NOTHING), 2)
+    ids = ops.where(exists, best["ids"], model.pad_id)
     return (ids, scores, notes) if return_notes else (ids, scores)
 
 
@@ -181,10 +183,7 @@ def _best_continuations(state, logits, constraints):
     batch, beam_size, size = ops.shape(logits)
     most = min(beam_size, size)  # continuations per beam
     allowed = constraints(logits, state["ids"], state["index"])
-    best, tokens = blockwise_top_k(ops.reshape(allowed, (-1, size)), most)
-    best, tokens = (
-        ops.reshape(x, (batch, beam_size, most)) for x in (best, tokens)
-    )  # (B K, n) -> (B, K, n)
+    best, tokens = best_tokens(allowed, most)
     added = best - log_total(logits)
     itself = ops.where(ops.equal(ops.arange(most), 0), FIRST, NOTHING)
     ranks = ops.where(
@@ -199,12 +198,6 @@ def _best_continuations(state, logits, constraints):
     kept = ops.equal(best, FIRST)  # False for missing hypotheses
     log_probs = ops.where(kept, of_parents(state["log_probs"], parents), best)
     return parents, tokens, log_probs, kept, {}
-
-
-def _existing(best, pad_id):
-    """The ids, scores and notes of hypotheses; only pads for those that are missing."""
-    exists = ops.expand_dims(ops.greater(best["scores"], NOTHING), 2)
-    return ops.where(exists, best["ids"], pad_id), best["scores"], best["notes"]
 
 
 def _scores(state, score, banks):

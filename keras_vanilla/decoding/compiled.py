@@ -117,7 +117,11 @@ class _SearchModel(keras.Model):
     def search(self, inputs, seed):
         with self._turn:
             if self._is_seeded:
-                self._start_from(seed)
+                # The next call draws the same numbers as an uncompiled search.
+                seed = checked_seed(seed)
+                if not isinstance(seed, keras.random.SeedGenerator):
+                    seed = keras.random.SeedGenerator(seed)
+                self.seed_generator.state.assign(seed.next())
             if keras.backend.backend() == "jax":
                 variables = self.trainable_variables, self.non_trainable_variables
                 state = [[each.value for each in kind] for kind in variables]
@@ -129,13 +133,6 @@ class _SearchModel(keras.Model):
             outputs, _ = self._stateless(*state, inputs)
             return keras.tree.map_structure(np.array, outputs)
         return self.predict_on_batch(inputs)
-
-    def _start_from(self, seed):
-        """Makes the next call draw the same numbers as an uncompiled search."""
-        seed = checked_seed(seed)
-        if not isinstance(seed, keras.random.SeedGenerator):
-            seed = keras.random.SeedGenerator(seed)
-        self.seed_generator.state.assign(seed.next())
 
     def call(self, inputs):
         return self._run(inputs)

@@ -12,7 +12,6 @@ from keras_vanilla._checks import (
     refuse_unknown,
 )
 from keras_vanilla._types import Tensor
-from keras_vanilla.decoding.hypothesis_end import output_length
 from keras_vanilla.decoding.loops import LoopGuard
 
 CHOICES = {
@@ -53,9 +52,8 @@ class DecodingConfig:
         ValueError: if `beam_size`, `max_length`, `n_best` or `no_repeat_ngram_size` is
             not an integer of at least 1, `beam_size` is above 1000, `max_length` is
             above 2**31 - 1, `n_best` is above `beam_size`, `length_penalty` is negative
-            or not finite, `length_normalization` or `early_stopping` is unknown,
-            `early_stopping` is given without beams, or `no_loops` is neither a bool nor
-            a LoopGuard.
+            or not finite, another field is none of its choices, or `early_stopping` is
+            given without beams.
     Example:
         DecodingConfig(beam_size=4, length_penalty=0.6)
     """
@@ -97,18 +95,15 @@ class DecodingConfig:
         beam_size = check_integer("beam_size", self.beam_size, 1, MOST_BEAMS)
         keep("beam_size", beam_size)
         keep("length_penalty", check_number("length_penalty", self.length_penalty, 0.0))
-        for name in ("max_length", "no_repeat_ngram_size"):
+        for name in ("max_length", "no_repeat_ngram_size", "n_best"):
             value = getattr(self, name)
             if value is not None:
                 keep(name, check_integer(name, value, 1))
-        if self.n_best is not None:
-            n_best = check_integer("n_best", self.n_best, 1)
-            if n_best > self.beam_size:
-                raise ValueError(
-                    f"`n_best` must be at most `beam_size`, {self.beam_size}. "
-                    f"Received: {n_best}"
-                )
-            keep("n_best", n_best)
+        if self.n_best is not None and self.n_best > beam_size:
+            raise ValueError(
+                f"`n_best` must be at most `beam_size`, {beam_size}. "
+                f"Received: {self.n_best}"
+            )
         for name, choices in CHOICES.items():
             value = getattr(self, name)
             if not isinstance(value, LoopGuard):
@@ -166,14 +161,6 @@ class DecodingConfig:
                 f"`{search}` keeps one hypothesis per row, `beam_search` several. "
                 f"Received: beam_size={self.beam_size} and n_best={self.n_best}"
             )
-
-    def check_model(self, model: Any) -> None:
-        """Refuses a `max_length` above the model's.
-
-        Raises:
-            ValueError: if `max_length` is above the model's.
-        """
-        output_length(model, 1, self.max_length)
 
 
 SEARCH_OPTIONS = tuple(field.name for field in dataclasses.fields(DecodingConfig))

@@ -10,7 +10,7 @@ from keras_vanilla._checks import check_ids, check_integer
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.config import DecodingConfig
-from keras_vanilla.decoding.hypothesis_end import output_length, row_limits
+from keras_vanilla.decoding.hypothesis_end import output_length
 
 FORBIDDEN = float("-inf")  # the score of a forbidden token
 
@@ -78,16 +78,25 @@ class Constraints:
         return other
 
     def row_limits(self, memory_mask: Tensor) -> tuple[Tensor | int, Tensor]:
-        """Same as `hypothesis_end.row_limits`, but at least the length of the prefix.
+        """The longest output of the batch, and of each row.
 
+        The limit of a row depends on its source and its prefix, not on padding.
+
+        Args:
+            memory_mask: bool tensor (B, S).
+        Returns:
+            Int or int32 scalar, and an int32 tensor (B,) or the same int.
         Raises:
-            ValueError: same as there.
+            ValueError: if the `max_length` of the config is above the model's.
         """
-        length, limits = row_limits(self._model, memory_mask, self._config.max_length)
+        model, most = self._model, self._config.max_length
+        source_lengths = ops.sum(ops.cast(memory_mask, "int32"), axis=1)
+        length = output_length(model, ops.shape(memory_mask)[1], most)
+        limits = output_length(model, source_lengths, most)
         if "prefix" not in self.rows:
             return length, limits
         prefix = self.rows["prefix"]
-        real = ops.cast(ops.not_equal(prefix, self._model.pad_id), "int32")
+        real = ops.cast(ops.not_equal(prefix, model.pad_id), "int32")
         width = ops.shape(prefix)[1]
         known = isinstance(length, int) and isinstance(width, int)
         length = max(length, width) if known else ops.maximum(length, width)
@@ -96,7 +105,8 @@ class Constraints:
     def __call__(self, scores: Tensor, ids: Tensor, index: Tensor) -> Tensor:
         allowed, size = scores, self._config.no_repeat_ngram_size
         if size is not None:
-            allowed = _without_repeats(scores, ids, index, size)
+            rows = ops.reshape(ids, (-1, ops.shape(ids)[-1]))  # (R, L)
+            allowed = _without(scores, rows, _ends_same_ngram(rows, index, size))
         if "repeated_texts" in self.rows:
             allowed = self._without_loops(allowed, ids, index)
         return self.after_prefix(allowed, scores, index)
@@ -201,12 +211,6 @@ def _check_prefix_ids(model, ids):
                 f"The ids of `target_prefix` {expected}. Received: row {row}, "
                 f"{ids[row].tolist()}"
             )
-
-
-def _without_repeats(scores, ids, index, size):
-    """The scores, -inf for tokens that would complete an n-gram a second time."""
-    ids = ops.reshape(ids, (-1, ops.shape(ids)[-1]))  # (R, L)
-    return _without(scores, ids, _ends_same_ngram(ids, index, size))
 
 
 def _without(scores, tokens, forbidden):

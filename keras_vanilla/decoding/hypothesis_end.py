@@ -47,29 +47,6 @@ def output_length(
     return length
 
 
-def row_limits(
-    model: Any, memory_mask: Tensor | None, max_length: int | None = None
-) -> tuple[Tensor | int, Tensor]:
-    """The longest output of a batch, and of each of its rows.
-
-    The limit of a row depends only on its source, not on padding.
-
-    Args:
-        model: object with `max_length`.
-        memory_mask: bool tensor (B, S).
-        max_length: int or None. The limit that the caller gave; None means S + 50.
-    Returns:
-        Int (or int32 scalar), and an int32 tensor (B,) or the same int.
-    Raises:
-        ValueError: if `max_length` is below 1 or above the model's.
-    """
-    source_lengths = ops.sum(ops.cast(memory_mask, "int32"), axis=1)
-    return (
-        output_length(model, ops.shape(memory_mask)[1], max_length),
-        output_length(model, source_lengths, max_length),
-    )
-
-
 def ends_here(tokens: Tensor, count: Tensor, limits: Tensor, end_id: int) -> Tensor:
     """Tests if each hypothesis ends with its newest token.
 

@@ -1,4 +1,4 @@
-"""Loops: sequences that `no_loops` keeps a search from repeating."""
+"""Loops: sequences that a search does not repeat."""
 
 from dataclasses import dataclass
 

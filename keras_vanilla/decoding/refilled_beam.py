@@ -13,9 +13,7 @@ from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
 from keras_vanilla.decoding.loop import noted, with_notes
 from keras_vanilla.decoding.searched_model import SearchedModel
-from keras_vanilla.decoding.top_k import blockwise_top_k, log_total
-
-NOTHING = float("-inf")  # the log-probability of a hypothesis that does not exist
+from keras_vanilla.decoding.top_k import NOTHING, best_tokens, log_total
 
 
 def start_pool(model: SearchedModel, shape: tuple, notes: dict) -> dict[str, Any]:
@@ -58,10 +56,7 @@ def refill(
     batch, _, size = ops.shape(logits)
     most = min(2 * beam_size, size)  # continuations per beam
     allowed = constraints(logits, state["ids"], index)
-    best, tokens = blockwise_top_k(ops.reshape(allowed, (-1, size)), most)
-    best, tokens = (
-        ops.reshape(x, (batch, beam_size, most)) for x in (best, tokens)
-    )  # (B K, n) -> (B, K, n)
+    best, tokens = best_tokens(allowed, most)
     log_probs = ops.expand_dims(state["log_probs"], 2) + best - log_total(logits)
     log_probs = ops.reshape(log_probs, (batch, -1))
     log_probs, chosen = ops.top_k(log_probs, k=min(2, most) * beam_size)  # (B, 2 K)

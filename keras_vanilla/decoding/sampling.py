@@ -64,7 +64,15 @@ def sample(
     """
     config = DecodingConfig.of(config, **settings)
     config.refuse_beams("sample")
-    _check_settings(temperature, top_p)
+    if not (math.isfinite(temperature) and temperature > 0):
+        raise ValueError(
+            "`temperature` must be finite and above 0 (for 0 use `greedy_search`). "
+            f"Received: {temperature}"
+        )
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(
+            f"`top_p` must be None, or above 0 and at most 1. Received: {top_p}"
+        )
     top_k = None if top_k is None else check_integer("top_k", top_k, 1)
     seed = checked_seed(seed)
     source_ids = ops.convert_to_tensor(source_ids)
@@ -99,25 +107,7 @@ def checked_seed(seed: Any) -> Any:
     """
     if isinstance(seed, keras.random.SeedGenerator):
         return seed
-    try:
-        return check_seed(seed)
-    except ValueError:
-        raise ValueError(
-            "`seed` must be None, an int of at least 0 and below 2**31, or a "
-            f"keras.random.SeedGenerator. Received: {seed!r}"
-        ) from None
-
-
-def _check_settings(temperature, top_p):
-    if not (math.isfinite(temperature) and temperature > 0):
-        raise ValueError(
-            "`temperature` must be finite and above 0 (for 0 use `greedy_search`). "
-            f" Received: {temperature}"
-        )
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(
-            f"`top_p` must be None, or above 0 and at most 1. Received: {top_p}"
-        )
+    return check_seed(seed)
 
 
 def _softmax(logits):

@@ -8,9 +8,8 @@ from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.beam_past import of_parents
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.searched_model import SearchedModel
-from keras_vanilla.decoding.top_k import blockwise_top_k, log_total
+from keras_vanilla.decoding.top_k import NOTHING, best_tokens, log_total
 
-NOTHING = float("-inf")
 FIRST = 1e30  # ranks before every estimate
 LAST = 2**30  # ranks after every position in a bank
 BEGUN, MATCHED = 5.0, 2.0  # bonus in nats: per term that has begun, per token of it
@@ -200,17 +199,10 @@ class TermBanks:
         continue a word (it may end a term), then the next token of each form of each
         term.
         """
-        batch, beam_size, size = ops.shape(logits)
         allowed = constraints(logits, state["ids"], state["index"])
-
-        def most_likely(scores, count):
-            best, tokens = blockwise_top_k(ops.reshape(scores, (-1, size)), count)
-            shape = batch, beam_size, count
-            return ops.reshape(best, shape), ops.reshape(tokens, shape)
-
-        best, likely = most_likely(allowed, most)
+        best, likely = best_tokens(allowed, most)
         begins = ops.where(self._inside[1], NOTHING, 0.0)
-        _, after_word = most_likely(allowed + begins, 1)
+        _, after_word = best_tokens(allowed + begins, 1)
         wanted = self._next_tokens(state["terms"])  # (B, K, J A)
         wanted = ops.concatenate([after_word, wanted], axis=2)
         scores = ops.take_along_axis(

@@ -4,6 +4,7 @@ from keras import ops
 
 from keras_vanilla._types import Tensor
 
+NOTHING = float("-inf")  # the log-probability of a hypothesis that does not exist
 BLOCK = 128  # numbers in a block, at least
 
 
@@ -41,6 +42,14 @@ def blockwise_top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     if k > 1:
         chosen = ops.take_along_axis(chosen, ops.floor_divide(within, block), axis=1)
     return best, chosen * block + ops.mod(within, block)
+
+
+def best_tokens(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k highest scores of each beam, and their tokens: (B, K, V) -> (B, K, k)."""
+    batch, beam_size, size = ops.shape(scores)
+    best, tokens = blockwise_top_k(ops.reshape(scores, (-1, size)), k)
+    shape = batch, beam_size, k
+    return ops.reshape(best, shape), ops.reshape(tokens, shape)
 
 
 def _blocks(size):

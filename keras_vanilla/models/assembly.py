@@ -33,6 +33,15 @@ DEPTHS = ("num_encoder_layers", "num_decoder_layers")
 MOST_LAYERS = 1000  # per stack, as in the deepest published Transformers
 IDS = ("pad_id", "start_id", "end_id")
 MAKERS = ("encoder_layer", "decoder_layer")
+OF_LAYERS = (
+    "num_heads",
+    "d_ff",
+    "dropout",
+    "attention_dropout",
+    "activation",
+    "normalize_first",
+    "layer_norm_epsilon",
+)
 
 
 def checked(config: dict) -> dict:
@@ -62,10 +71,20 @@ def checked(config: dict) -> dict:
         config["attention_dropout"] = rate
     check_number("layer_norm_epsilon", config["layer_norm_epsilon"], least=0.0)
     if config["decoder_d_ff"] is not None:
-        config["decoder_d_ff"] = check_integer(
-            "decoder_d_ff", config["decoder_d_ff"], 1
+        width = check_integer("decoder_d_ff", config["decoder_d_ff"], 1)
+        config["decoder_d_ff"] = width
+    ids, size = config["forbidden_ids"], config["target_vocabulary_size"]
+    if not isinstance(ids, list | tuple):
+        raise ValueError(
+            f"`forbidden_ids` must be a list of ids. Received: {ids!r:.80}"
         )
-    config["forbidden_ids"] = _checked_forbidden(config)
+    ids = [check_integer("forbidden_ids", id_, 0, size - 1) for id_ in ids]
+    if config["end_id"] in ids:
+        raise ValueError(
+            "`forbidden_ids` cannot have the id that ends an output. Received: "
+            f"end_id={config['end_id']}"
+        )
+    config["forbidden_ids"] = ids
     check_choice("position_layout", config["position_layout"], LAYOUTS)
     for name in MAKERS:
         config[name] = layer_maker(name, config[name])
@@ -81,23 +100,6 @@ def checked(config: dict) -> dict:
             f"source_vocabulary_size={sizes[0]}, target_vocabulary_size={sizes[1]}"
         )
     return config
-
-
-def _checked_forbidden(config):
-    """`forbidden_ids` as a list of ints; refuses ids outside the vocabulary."""
-    size = config["target_vocabulary_size"]
-    ids = config["forbidden_ids"]
-    if not isinstance(ids, list | tuple):
-        raise ValueError(
-            f"`forbidden_ids` must be a list of ids. Received: {ids!r:.80}"
-        )
-    ids = [check_integer("forbidden_ids", id_, 0, size - 1) for id_ in ids]
-    if config["end_id"] in ids:
-        raise ValueError(
-            "`forbidden_ids` cannot have the id that ends an output. Received: "
-            f"end_id={config['end_id']}"
-        )
-    return ids
 
 
 def encoder_and_decoder(
@@ -117,21 +119,32 @@ def encoder_and_decoder(
         name="positions",
         dtype=policy,
     )
-    bias = _Bias(name="logits_bias", dtype="float32")
+    final_norm = config["final_norm"]
+    if final_norm is None:
+        final_norm = config["normalize_first"]
+    epsilon = config["layer_norm_epsilon"]
+    norms = [
+        keras.layers.LayerNormalization(
+            epsilon=epsilon, name=f"{side}_norm", dtype=policy
+        )
+        if final_norm
+        else None
+        for side in ("encoder", "decoder")
+    ]
     encoder = Encoder(
         source,
         positions,
         _layers("encoder", EncoderLayer, config, policy),
-        _last_norm("encoder_norm", config, policy),
+        norms[0],
         None if config["source_end"] else config["end_id"],
     )
     decoder = Decoder(
         target,
         positions,
         _layers("decoder", DecoderLayer, config, policy),
-        _last_norm("decoder_norm", config, policy),
+        norms[1],
         output,
-        bias if config["output_bias"] else None,
+        _Bias(name="logits_bias", dtype="float32") if config["output_bias"] else None,
     )
     return encoder, decoder
 
@@ -165,33 +178,13 @@ def _tables(config, values, policy):
 def _layers(side, default, config, policy):
     """The layers of one side, created by `encoder_layer` or `decoder_layer`."""
     make = config[f"{side}_layer"] or default
-    d_ff = config["d_ff"]
+    settings = {name: config[name] for name in OF_LAYERS}
     if side == "decoder" and config["decoder_d_ff"] is not None:
-        d_ff = config["decoder_d_ff"]
+        settings["d_ff"] = config["decoder_d_ff"]
     return [
-        make(
-            num_heads=config["num_heads"],
-            d_ff=d_ff,
-            dropout=config["dropout"],
-            attention_dropout=config["attention_dropout"],
-            activation=config["activation"],
-            normalize_first=config["normalize_first"],
-            layer_norm_epsilon=config["layer_norm_epsilon"],
-            name=f"{side}_layer_{i}",
-            dtype=policy,
-        )
+        make(**settings, name=f"{side}_layer_{i}", dtype=policy)
         for i in range(config[f"num_{side}_layers"])
     ]
-
-
-def _last_norm(name, config, policy):
-    """The normalisation at the end of a stack, or None."""
-    final_norm = config["final_norm"]
-    if not (config["normalize_first"] if final_norm is None else final_norm):
-        return None
-    return keras.layers.LayerNormalization(
-        epsilon=config["layer_norm_epsilon"], name=name, dtype=policy
-    )
 
 
 class _Bias(keras.layers.Layer):

@@ -79,7 +79,7 @@ class Decoder:
             else:
                 x, *weights = layer(x, memory, **masks, return_attention_scores=True)
                 _write_weights(attention_weights, i, *weights)
-        return self._logits(self._normed(x))
+        return self._logits(x)
 
     def start_cache(
         self,
@@ -160,18 +160,6 @@ class Decoder:
         Returns:
             Float32 logits (B, V) or (B, K, V), and the cache with this position added.
         """
-        hidden, cache = self.hidden_step(ids, index, cache, attention_weights)
-        logits = self._logits(hidden)
-        return logits if cache.is_shared else ops.squeeze(logits, 1), cache
-
-    def hidden_step(
-        self,
-        ids: Tensor,
-        index: Tensor | int,
-        cache: Cache,
-        attention_weights: dict | None = None,
-    ) -> tuple[Tensor, Cache]:
-        """Same as `step`, but returns the hidden states (B, 1, D) or (B, K, D)."""
         settings, ancestors = {}, cache.ancestors
         position = cache.position_of(index)
         if isinstance(cache, GrowingCache):
@@ -194,16 +182,16 @@ class Decoder:
             layers.append(layer_cache)
             if weights:
                 _write_weights(attention_weights, i, *weights)
+        logits = self._logits(x)
+        logits = logits if cache.is_shared else ops.squeeze(logits, 1)
         after = self.cache_of(layers, cache.memory_mask)
-        return self._normed(x), cache._replace(
+        return logits, cache._replace(
             past=after.past, fixed=after.fixed, ancestors=ancestors
         )
 
-    def _normed(self, hidden):
-        return hidden if self.norm is None else self.norm(hidden)
-
     def _logits(self, hidden):
         """Maps the outputs of the last layer (B, T, D) to logits (B, T, V)."""
+        hidden = hidden if self.norm is None else self.norm(hidden)
         logits = self.output(hidden, reverse=True)
         return logits if self.bias is None else self.bias(logits)
 

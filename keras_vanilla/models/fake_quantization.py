@@ -48,8 +48,7 @@ def fake_quantize(model: keras.Model, mode: str | None) -> None:
     check_choice("quantize", mode, MODES)
     layers = {id(layer): layer for layer in model._flatten_layers()}.values()
     if mode is not None:
-        _refuse_others(layers)
-        _refuse_other_dtypes(layers)
+        _check_matrices(layers)
     for layer in layers:
         if isinstance(layer, MatrixProducts):
             is_rounded = mode is not None and list(_matrices(layer))
@@ -118,26 +117,17 @@ def rounded_inputs(inputs: Tensor) -> tuple[Tensor, Tensor]:
     return integers + (scaled - ops.stop_gradient(scaled)), scale
 
 
-def _refuse_others(layers):
-    """Refuses matrices that the files quantise but this module cannot round."""
-    others = [
-        weight.path
-        for layer in layers
-        for weight in _matrices(layer)
-        if not _rounds(layer)
-    ]
-    if others:
-        raise ValueError(
-            "Fake quantisation supports only float matrices in this package's "
-            "FeedForward, TokenEmbedding and attentions. Received: "
-            f"{some_of(others)}"
-        )
-
-
-def _refuse_other_dtypes(layers):
-    """Refuses dtypes such as bfloat16, whose scales would differ from the file's."""
+def _check_matrices(layers):
+    """Refuses matrices that the files quantise but this module cannot round alike."""
     for layer in layers:
-        if list(_matrices(layer)) and layer.compute_dtype != "float32":
+        paths = [weight.path for weight in _matrices(layer)]
+        if paths and not _rounds(layer):
+            raise ValueError(
+                "Fake quantisation supports only float matrices in this package's "
+                "FeedForward, TokenEmbedding and attentions. Received: "
+                f"{some_of(paths)}"
+            )
+        if paths and layer.compute_dtype != "float32":  # the scales would differ
             raise ValueError(
                 "Fake quantisation computes in float32, as the files do. Use "
                 "`translator.in_float32()` or `model.copy(dtype='float32')`. Received: "

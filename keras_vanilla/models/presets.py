@@ -2,31 +2,23 @@
 
 from keras_vanilla._checks import check_choice
 
-
-def _size(d_model, num_heads, d_ff, num_encoder_layers, num_decoder_layers, dropout):
-    return {
-        "d_model": d_model,
-        "num_heads": num_heads,
-        "d_ff": d_ff,
-        "num_encoder_layers": num_encoder_layers,
-        "num_decoder_layers": num_decoder_layers,
-        "dropout": dropout,
-    }
-
-
+SIZES = "d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers"
 PRE_NORM = {"normalize_first": True}
-
 PRESETS = {
-    "tiny": _size(64, 4, 256, 2, 2, 0.1),
-    "small": _size(256, 8, 1024, 3, 3, 0.1),
-    "base": _size(512, 8, 2048, 6, 6, 0.1),  # table 3 of the paper
-    "big": _size(1024, 16, 4096, 6, 6, 0.3),
-    # The decoder runs once per token and takes most of the time of a translation, so
-    # students for phones have few decoder layers and many encoder layers (Kim et al.
-    # 2019). With so few, a post-norm decoder learns to use its source late or never.
-    "phone": _size(256, 8, 1536, 6, 2, 0.1) | PRE_NORM,
-    "phone-small": _size(192, 6, 768, 6, 2, 0.1) | PRE_NORM,
-    "phone-tiny": _size(128, 4, 512, 6, 2, 0.1) | PRE_NORM,
+    name: {**dict(zip(SIZES, sizes, strict=True)), "dropout": dropout, **more}
+    for name, sizes, dropout, more in (
+        ("tiny", (64, 4, 256, 2, 2), 0.1, {}),
+        ("small", (256, 8, 1024, 3, 3), 0.1, {}),
+        ("base", (512, 8, 2048, 6, 6), 0.1, {}),  # table 3 of the paper
+        ("big", (1024, 16, 4096, 6, 6), 0.3, {}),
+        # The decoder runs once per token and takes most of the time of a translation,
+        # so students for phones have few decoder layers and many encoder layers (Kim et
+        # al. 2019). With so few, a post-norm decoder learns to use its source late or
+        # never.
+        ("phone", (256, 8, 1536, 6, 2), 0.1, PRE_NORM),
+        ("phone-small", (192, 6, 768, 6, 2), 0.1, PRE_NORM),
+        ("phone-tiny", (128, 4, 512, 6, 2), 0.1, PRE_NORM),
+    )
 }
 
 

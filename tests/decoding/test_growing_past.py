@@ -9,7 +9,6 @@ from tiers import in_full
 
 from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search
 from keras_vanilla.decoding.searched_model import ModelAround
-from keras_vanilla.layers import MultiHeadAttention
 
 SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0], [6, 3, 0, 0]])
 SEARCHES = {"greedy": (greedy_search, {}), "beams": (beam_search, {"beam_size": 3})}
@@ -54,7 +53,7 @@ def test_each_step_appends_its_position(beam_size):
     ],
     ids=str,
 )
-def test_compiled_search_finds_what_the_same_search_finds(search, settings):
+def test_compiled_search_equals_eager_search(search, settings):
     model = make_decisive_model(0.4, **settings)
     function, arguments = search
     arguments = {**arguments, "return_notes": True, "max_length": 12}
@@ -82,29 +81,6 @@ def test_compiled_search_copies_nothing_that_is_empty(search, monkeypatch):
     function, arguments = search
     CompiledSearch(model)(function, SOURCES, **arguments)
     assert started == [{None}]
-
-
-def test_layer_of_somebodys_own_keeps_its_full_cache(search, monkeypatch):
-    """It may tell positions by their places in the cache."""
-
-    class Own(MultiHeadAttention):
-        def scores(self, query, key, index=0):
-            return super().scores(query, key, index)
-
-    model = make_decisive_model(0.4)
-    layer = model.decoder_layers[0]
-    layer.self_attention.__class__ = Own
-    lengths = []
-    start_cache = layer.start_cache
-
-    def noted(memory, max_length):
-        lengths.append(max_length)
-        return start_cache(memory, max_length)
-
-    monkeypatch.setattr(layer, "start_cache", noted)
-    function, arguments = search
-    CompiledSearch(model)(function, SOURCES, max_length=11, **arguments)
-    assert lengths == [11]
 
 
 class EndsByRow(ModelAround):

@@ -42,7 +42,7 @@ def model():
 
 @pytest.mark.parametrize("early_stopping", STOPS)
 @pytest.mark.parametrize("normalization", SCORES)
-def test_search_is_the_definition(model, early_stopping, normalization):
+def test_search_equals_definition(model, early_stopping, normalization):
     sources = np.arange(1, 40)
     settings = {"length_normalization": normalization, "length_penalty": 1.5}
     results = beam_search(
@@ -58,25 +58,6 @@ def test_search_is_the_definition(model, early_stopping, normalization):
         for each in sources
     ]
     assert_found(results, expected)
-
-
-def test_finished_hypotheses_that_leave_find_better_ones(model):
-    sources = np.arange(1, 199)[:, None]
-    settings = {"length_normalization": "power", "length_penalty": 1.0, "n_best": 1}
-    kept, left = (
-        array(
-            beam_search(
-                model,
-                sources,
-                beam_size=BEAMS,
-                max_length=LENGTH,
-                early_stopping=early_stopping,
-                **settings,
-            )[1]
-        )
-        for early_stopping in (None, "never")
-    )
-    assert (left > kept - 1e-4).all() and (left > kept + 1e-4).sum() > 10
 
 
 @pytest.mark.full

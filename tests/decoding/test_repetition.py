@@ -43,7 +43,7 @@ def random_tables(draw):
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_guard_is_the_definition(seed):
+def test_guard_equals_definition(seed):
     draw = random.Random(seed)
     source, times, target = [*range(SIZE)], [1] * SIZE, [*range(SIZE)]
     guard = LoopGuard()
@@ -108,7 +108,7 @@ def case(request):
     return model, batch, no_loops, [*clear.values()]
 
 
-def test_greedy_search_takes_the_best_that_may_follow(case):
+def test_greedy_search_equals_definition(case):
     model, batch, no_loops, truth = case
     free = array(greedy_search(model, batch, max_length=LENGTH), "int32").tolist()
     received = greedy_search(model, batch, max_length=LENGTH, no_loops=no_loops)
@@ -120,7 +120,7 @@ def test_greedy_search_takes_the_best_that_may_follow(case):
     assert 2 < changed < len(batch)
 
 
-def test_beam_search_finds_what_the_definition_does(case):
+def test_beam_search_equals_definition(case):
     model, batch, no_loops, truth = case
     config = DecodingConfig(beam_size=BEAMS, length_penalty=EXPONENT, max_length=LENGTH)
     results = beam_search(model, batch, config, no_loops=no_loops)

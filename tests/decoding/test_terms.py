@@ -7,6 +7,7 @@ from automaton import END, Automaton
 from beam_reference import assert_found, gnmt
 from checks import array
 from models import ids, make_model
+from teacher_forcing import log_probabilities
 from word_reversal import padded
 
 from keras_vanilla.decoding import (
@@ -15,7 +16,6 @@ from keras_vanilla.decoding import (
     beam_search,
     greedy_search,
     run_search,
-    trace_search,
 )
 
 LIMIT, EXPONENT = 4, 1.5
@@ -127,7 +127,7 @@ def test_every_output_has_its_terms(beam_size):
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_rows_without_terms_are_found_as_without_any(beam_size):
+def test_rows_without_terms_do_not_change(beam_size):
     model, sources, rows, inside = random_case(60, length=11)
     config = DecodingConfig(beam_size=beam_size, n_best=beam_size)
     settings = {"config": config, "return_scores": True}
@@ -140,18 +140,7 @@ def test_rows_without_terms_are_found_as_without_any(beam_size):
         assert (array(ours)[~free] != array(theirs)[~free]).any()
 
 
-@pytest.mark.full
-def test_greedy_search_has_the_score_and_notes_of_its_output():
-    model, sources, rows, inside = random_case(20, length=11)
-    terms = as_terms(rows, inside)
-    said, scores, notes = greedy_search(model, sources, return_notes=True, terms=terms)
-    np.testing.assert_allclose(
-        array(notes["log_probs"]).sum(axis=1), array(scores), rtol=1e-4
-    )
-    np.testing.assert_array_equal(said, greedy_search(model, sources, terms=terms))
-
-
-def test_term_begins_where_the_model_nearly_says_it():
+def test_term_begins_where_model_nearly_chooses_it():
     """Not at once, although greedy search might never come back to it."""
     likely = [-9.0, -9.0, 0.0, 5.0, -9.0]
     logits = np.array([likely, [-9.0, -9.0, 0.0, 5.0, 2.0], likely])
@@ -200,34 +189,25 @@ def test_terms_may_be_repeated(row, search):
     assert has_all(said[0].tolist(), row)
 
 
-def test_real_model_and_its_cache():
-    """The score is what the whole model gives the output."""
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_scores_and_notes_are_those_of_whole_model(search):
     one = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     model, source = make_model(seed=4, **one), ids((5, 3, 4), 5)
     rows = [once((7, 9), (11,)), {}, once((6, 6, 6))]
     inside = np.zeros((2, 19), bool)
-    said, scores = beam_search(
-        model,
-        source,
-        beam_size=3,
-        length_penalty=0,
-        max_length=9,
-        terms=as_terms(rows, inside),
+    settings = {"max_length": 9, "length_penalty": 0, "return_notes": True}
+    settings |= {"beam_size": 3} if search is beam_search else {}
+    said, scores, notes = search(
+        model, source, terms=as_terms(rows, inside), **settings
     )
-    said = array(said, "int32")[:, 0]
-    for row, one in zip(rows, said.tolist(), strict=True):
-        assert has_all(one, row, inside)
-    shifted = np.pad(said[:, :-1], ((0, 0), (1, 0)), constant_values=model.start_id)
-    logits = array(model({"source_ids": source, "target_ids": shifted}), "float64")
-    log_probs = logits - np.log(np.exp(logits).sum(axis=2, keepdims=True))
-    own = np.take_along_axis(log_probs, said[:, :, None], axis=2)[:, :, 0]
-    own = (own * (said != model.pad_id)).sum(axis=1)
-    np.testing.assert_allclose(array(scores)[:, 0], own, atol=1e-4)
-
-
-def test_traces_leave_out_what_is_known_of_terms():
-    model = Automaton.random(5, seed=1, max_length=5)
-    _, states = trace_search(
-        beam_search, model, [[7]], beam_size=2, terms=as_terms([once((3, 4))])
-    )
-    assert states[1]["ids"].shape == (1, 2, 5) and "terms" not in states[1]
+    of_best = (3, -1) if search is greedy_search else (3, 3, -1)
+    said = array(said, "int32").reshape(of_best).reshape(3, -1, 9)[:, 0]
+    log_probs = array(notes["log_probs"]).reshape(3, -1, 9)[:, 0]
+    for row, one, own, noted, score in zip(
+        rows, said, source, log_probs, array(scores).reshape(3, -1)[:, 0], strict=True
+    ):
+        assert has_all(one.tolist(), row, inside)
+        one = one[one != model.pad_id]
+        expected = log_probabilities(model, own[own != model.pad_id], one)
+        np.testing.assert_allclose(noted[: len(one)], expected, atol=1e-4)
+        assert abs(score - expected.sum()) < 1e-3

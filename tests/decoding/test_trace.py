@@ -34,7 +34,7 @@ def transformer():
         *in_full((transformer, "greedy"), (transformer, "sample")),
     ],
 )
-def test_result_is_the_unwatched_one(make, name):
+def test_result_equals_that_of_search(make, name):
     model, source_ids = make()
     search, arguments = SEARCHES[name]
     expected = arrays(search(model, source_ids, max_length=6, **arguments))
@@ -43,9 +43,12 @@ def test_result_is_the_unwatched_one(make, name):
         assert isinstance(found, np.ndarray) and found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
     assert [int(state["index"]) for state in states] == list(range(len(states)))
+    for state in states:
+        assert not state.keys() & {"cache", "notes", "terms", "pool"}
+        assert all(isinstance(value, np.ndarray) for value in state.values())
 
 
-def test_last_state_is_the_result_and_every_state_goes_on_from_the_one_before():
+def test_states_grow_to_the_result():
     model = Automaton.random(7, seed=1, max_length=13)
     (found, scores), states = trace_search(
         greedy_search, model, SOURCE, return_scores=True
@@ -58,30 +61,7 @@ def test_last_state_is_the_result_and_every_state_goes_on_from_the_one_before():
         assert (state["ids"][:, n:] == PAD).all()
 
 
-def test_last_state_of_a_beam_search_holds_its_hypotheses():
-    model = Automaton.random(7, seed=1, max_length=13)
-    (found, scores), states = trace_search(
-        beam_search, model, SOURCE, beam_size=5, length_penalty=0.0
-    )
-    last = states[-1]
-    for row in range(len(SOURCE)):
-        ended = last["finished"][row]
-        held = {
-            tuple(said): log_prob
-            for said, log_prob in zip(
-                last["ids"][row][ended].tolist(),
-                last["log_probs"][row][ended],
-                strict=True,
-            )
-        }
-        said = map(tuple, found[row].tolist())
-        of_result = dict(zip(said, scores[row], strict=True))
-        assert held == {
-            key: value for key, value in of_result.items() if np.isfinite(value)
-        }
-
-
-def test_logits_are_what_the_model_says_of_each_hypothesis():
+def test_logits_are_those_of_model():
     model = Automaton.random(7, seed=1, max_length=13)
     states = trace_search(beam_search, model, SOURCE, beam_size=5)[1]
     assert "logits" not in states[-1]
@@ -100,10 +80,3 @@ def test_logits_are_what_the_model_says_of_each_hypothesis():
             )
             compared += 1
     assert compared > 20
-
-
-def test_states_are_arrays_without_the_cache():
-    states = trace_search(sample, make_model(), ids((5, 3), 7), seed=1, max_length=4)[1]
-    for state in states:
-        assert "cache" not in state
-        assert all(isinstance(value, np.ndarray) for value in state.values())

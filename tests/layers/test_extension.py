@@ -31,44 +31,23 @@ class RelativeAttention(MultiHeadAttention):
         return super().scores(query, key) + bias
 
 
-@keras.saving.register_keras_serializable("tests.layers")
-class GroupedAttention(MultiHeadAttention):
-    """Two heads of queries share each head of keys and values (Ainslie et al. 2023)."""
+def relative(base):
+    """A layer of this class whose self-attention is relative."""
 
-    def make_projection(self, name, units):
-        if name in ("key", "value"):
-            units = (units[0] // 2, units[1])
-        return super().make_projection(name, units)
+    class Layer(base):
+        def make_attention(self, name, d_model):
+            if name == "cross_attention":
+                return super().make_attention(name, d_model)
+            size = d_model // self.num_heads
+            settings = {"name": name, "dtype": self.dtype_policy}
+            return RelativeAttention(self.num_heads, size, **settings)
 
-    def attend_with_weights(self, query, key, value, *args, **kwargs):
-        key, value = (ops.repeat(heads, 2, axis=1) for heads in (key, value))
-        return super().attend_with_weights(query, key, value, *args, **kwargs)
-
-
-class Attending:
-    """Self-attention of another kind."""
-
-    kind = None
-
-    def make_attention(self, name, d_model):
-        if name == "cross_attention":
-            return super().make_attention(name, d_model)
-        size = d_model // self.num_heads
-        return self.kind(self.num_heads, size, name=name, dtype=self.dtype_policy)
-
-
-def layer_with(kind, base):
-    return type(f"{kind.__name__}Layer", (Attending, base), {"kind": kind})
+    return Layer
 
 
 VARIANTS = {
     "gated": (GatedEncoderLayer, GatedDecoderLayer),
-    "relative": tuple(
-        layer_with(RelativeAttention, base) for base in (EncoderLayer, DecoderLayer)
-    ),
-    "grouped": tuple(
-        layer_with(GroupedAttention, base) for base in (EncoderLayer, DecoderLayer)
-    ),
+    "relative": (relative(EncoderLayer), relative(DecoderLayer)),
 }
 
 
@@ -96,15 +75,6 @@ def test_extended_layer_trains_every_weight(variant):
         assert gradient is not None, weight.path
         dead = not np.abs(array(ops.convert_to_tensor(gradient))).max() > 1e-6
         assert not dead or weight.path.endswith("key/bias"), weight.path
-
-
-def test_grouped_keys_have_half_the_weights_and_half_the_cache():
-    layer = VARIANTS["grouped"][1](N, d_ff=F)
-    layer(INPUTS, MEMORY)
-    assert tuple(layer.self_attention.key_dense.kernel.shape) == (D, N // 2, D // N)
-    cache = layer.start_cache(MEMORY, max_length=3)
-    assert tuple(cache["self_key"].shape) == (B, N // 2, 3, D // N)
-    assert tuple(cache["cross_key"].shape) == (B, N, S, D // N)
 
 
 def test_kerass_attention_can_replace_ours():

@@ -71,15 +71,3 @@ def test_keras_quantize_warns_of_each_layer_and_changes_none():
     with pytest.warns(UserWarning, match="Layer HeadProjection .*`quantize`"):
         model.quantize("int8")
     np.testing.assert_array_equal(array(model(IDS)), before)
-
-
-def test_policies_of_sublayers_are_kept_in_saved_models(tmp_path):
-    policies = {"(.*/)?query": keras.DTypePolicy("mixed_bfloat16")}
-    policy = keras.dtype_policies.DTypePolicyMap("float32", policies)
-    inputs = keras.Input((None, D))
-    model = keras.Model(inputs, EncoderLayer(N, d_ff=D, dtype=policy)(inputs))
-    for _ in range(2):
-        dtypes = {layer.name: layer.compute_dtype for layer in model._flatten_layers()}
-        assert (dtypes["query"], dtypes["key"]) == ("bfloat16", "float32")
-        model.save(tmp_path / "model.keras")
-        model = keras.saving.load_model(tmp_path / "model.keras")

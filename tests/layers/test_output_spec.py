@@ -24,9 +24,10 @@ def traced(layer, *args, **kwargs):
 
 WIDE, MEMORY = (None, None, 8), (None, None, 12)
 MASK = {"dtype": "bool"}
+ENCODER = [symbol(3, 5, 8)]
 USUAL = [
     (EncoderLayer, [symbol(None, None, 8)], {}),
-    (EncoderLayer, [symbol(3, 5, 8)], {"mask": symbol(3, 5, **MASK)}),
+    (EncoderLayer, ENCODER, {"mask": symbol(3, 5, **MASK)}),
     (EncoderLayer, [symbol(3, None, 8)], {"inputs_mask": symbol(3, None, **MASK)}),
     (DecoderLayer, [symbol(None, None, 8), symbol(None, None, 12)], {}),
     (
@@ -36,20 +37,8 @@ USUAL = [
     ),
 ]
 UNUSUAL = [
-    (EncoderLayer, [symbol(3, 5, 8)], {"return_attention_scores": True}),
-    (EncoderLayer, [symbol(3, 5, 8)], {"use_causal_mask": True}),
-    (EncoderLayer, [symbol(3, 5, 8)], {"attention_mask": symbol(3, 5, 5, **MASK)}),
-]
-WRONG = [
-    (EncoderLayer, [symbol(3, 5, 9)], {}),
-    (EncoderLayer, [symbol(3, 5, 8)], {"mask": symbol(3, 4, **MASK)}),
-    (DecoderLayer, [symbol(3, 5, 8), symbol(3, 7, 8)], {}),
-    (DecoderLayer, [symbol(3, 5, 8), symbol(4, 7, 12)], {}),
-    (
-        DecoderLayer,
-        [symbol(3, 5, 8), symbol(3, 7, 12)],
-        {"memory_mask": symbol(3, 6, **MASK)},
-    ),
+    (EncoderLayer, ENCODER, {"return_attention_scores": True}),
+    (EncoderLayer, ENCODER, {"attention_mask": symbol(3, 5, 5, **MASK)}),
 ]
 
 
@@ -78,54 +67,54 @@ def test_usual_call_is_not_computed(layer_class, args, kwargs, monkeypatch):
     layer.compute_output_spec(*args, **kwargs)
 
 
-@pytest.mark.parametrize("layer_class, args, kwargs", WRONG)
-def test_wrong_call_is_refused_before_computation(layer_class, args, kwargs):
-    with pytest.raises(ValueError):
-        make(layer_class).compute_output_spec(*args, **kwargs)
-
-
-def test_subclass_has_its_own_spec():
+def test_subclasses_and_wrong_calls_are_computed():
     class Twice(EncoderLayer):
         def call(self, inputs, mask=None):
             x = super().call(inputs, mask)
             return keras.ops.concatenate([x, x], axis=-1)
 
-    assert make(Twice).compute_output_spec(symbol(3, 5, 8)).shape == (3, 5, 16)
+    assert make(Twice).compute_output_spec(*ENCODER).shape == (3, 5, 16)
+    for layer_class, args, kwargs in (
+        (EncoderLayer, [symbol(3, 5, 9)], {}),
+        (EncoderLayer, ENCODER, {"mask": symbol(3, 4, **MASK)}),
+        (DecoderLayer, [*ENCODER, symbol(3, 7, 8)], {}),
+        (DecoderLayer, [*ENCODER, symbol(4, 7, 12)], {}),
+        (DecoderLayer, [*ENCODER, symbol(3, 7, 12)], {"memory_mask": symbol(3, 6)}),
+    ):
+        with pytest.raises(ValueError):
+            make(layer_class).compute_output_spec(*args, **kwargs)
 
 
-ARRAYS = {
-    "TokenEmbedding": (lambda **kw: TokenEmbedding(11, 8, **kw), [(2, 5)]),
-    "PositionalEncoding": (PositionalEncoding, [(2, 5, 8)]),
-    "FeedForward": (lambda **kw: FeedForward(16, **kw), [(2, 5, 8)]),
-    "MultiHeadAttention": (
-        lambda **kw: MultiHeadAttention(2, 4, **kw),
-        [(2, 5, 8), (2, 7, 8)],
-    ),
-    "EncoderLayer": (lambda **kw: EncoderLayer(2, d_ff=16, **kw), [(2, 5, 8)]),
-    "DecoderLayer": (
-        lambda **kw: DecoderLayer(2, d_ff=16, **kw),
-        [(2, 5, 8), (2, 7, 12)],
-    ),
+LAYERS = {  # arguments, and the shapes of the inputs
+    TokenEmbedding: ({"vocabulary_size": 11, "d_model": 8}, [(2, 5)]),
+    PositionalEncoding: ({}, [(2, 5, 8)]),
+    FeedForward: ({"d_ff": 16}, [(2, 5, 8)]),
+    MultiHeadAttention: ({"num_heads": 2, "key_dim": 4}, [(2, 5, 8), (2, 7, 8)]),
+    EncoderLayer: ({"num_heads": 2, "d_ff": 16}, [(2, 5, 8)]),
+    DecoderLayer: ({"num_heads": 2, "d_ff": 16}, [(2, 5, 8), (2, 7, 12)]),
 }
+WITH_WEIGHTS = MultiHeadAttention, EncoderLayer, DecoderLayer
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_float16"])
 @pytest.mark.parametrize("is_built", [False, True])
 @pytest.mark.parametrize("as_array", [False, True])
-@pytest.mark.parametrize("name", ARRAYS)
-def test_spec_is_known_of_arrays_and_of_unbuilt_layers(name, as_array, is_built, dtype):
-    make, shapes = ARRAYS[name]
-    given = "int32" if name == "TokenEmbedding" else "float32"
+@pytest.mark.parametrize("layer_class", LAYERS)
+def test_spec_is_known_of_arrays_and_of_unbuilt_layers(
+    layer_class, as_array, is_built, dtype
+):
+    arguments, shapes = LAYERS[layer_class]
+    given = "int32" if layer_class is TokenEmbedding else "float32"
     arrays = [np.ones(shape, given) for shape in shapes]
-    outputs = make(dtype=dtype)(*arrays)
-    layer = make(dtype=dtype)
+    outputs = layer_class(**arguments, dtype=dtype)(*arrays)
+    layer = layer_class(**arguments, dtype=dtype)
     if is_built:
         layer(*arrays)
     args = arrays if as_array else [symbol(*x.shape, dtype=given) for x in arrays]
     spec = layer.compute_output_spec(*args)
     assert spec.shape == (2, 5, 8) == tuple(outputs.shape)
     assert spec.dtype == keras.backend.standardize_dtype(outputs.dtype)
-    if name in ("MultiHeadAttention", "EncoderLayer", "DecoderLayer"):
+    if layer_class in WITH_WEIGHTS:
         spec, *weights = layer.compute_output_spec(*args, return_attention_scores=True)
         spec = [*spec, *weights] if isinstance(spec, tuple) else [spec, *weights]
         assert {each.dtype for each in spec} == {layer.compute_dtype}

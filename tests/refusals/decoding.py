@@ -119,11 +119,6 @@ ROWS = [
         "config by position", lambda: beam_search(MODEL, SOURCE, 4), ": 4", TypeError
     ),
     Refusal("unknown", search(beam_search, beam_sise=4), "'beam_sise'", TypeError),
-    Refusal(
-        "model's length",
-        lambda: DecodingConfig(max_length=98).check_model(MODEL),
-        "`max_length`.*97. Received: 98",
-    ),
     *(
         Refusal(f"{name} of {which.__name__}", search(which, **{name: 2}), f"{name}=2")
         for which in (greedy_search, sample)

@@ -1,6 +1,8 @@
 """What layers refuse: arguments, shapes, masks and ragged tensors."""
 
+import math
 import re
+from functools import partial
 
 import keras
 import numpy as np
@@ -109,107 +111,64 @@ def step(width, index):
 
 
 QUERY, VALUE = (B, T, D), (B, S, D)
-PADDING_MASKS = {
-    "mask": (EncoderLayer, VALUE),
-    "memory_mask": (DecoderLayer, QUERY, VALUE),
-    "value_mask": (MultiHeadAttention, QUERY, VALUE),
-    "key_mask": (MultiHeadAttention, QUERY, VALUE),
-}
-
-
-ROWS = [
+attend = partial(called, MultiHeadAttention)
+positions = partial(called, PositionalEncoding)
+WRONG = {  # name: the call, and a pattern of its error
     # constructors
-    *(
-        Refusal(f"{layer.__name__}({name}=0)", made(layer, **{name: 0}), f"`{name}`.*0")
+    **{
+        f"{layer.__name__} {name}": (made(layer, **{name: 0}), f"`{name}`.* 0")
         for layer, names in SIZES.items()
         for name in names
-    ),
-    *(
-        Refusal(
-            f"{layer.__name__}({name}={value!r})",
-            made(layer, **{name: value}),
-            str(value),
-        )
+    },
+    **{
+        f"{layer.__name__} {name} {value}": (made(layer, **{name: value}), str(value))
         for layer in (DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention)
         for name, values in UNKNOWN_TO_KERAS.items()
         for value in values
         if (layer, name) != (MultiHeadAttention, "activation")
-    ),
-    *(
-        Refusal(
-            f"epsilon {value}",
-            made(layer, layer_norm_epsilon=value),
-            f"epsilon.*{value}",
+    },
+    **{
+        f"{layer.__name__} {name} {value}": (
+            made(layer, **{name: value}),
+            f"`{name}`.*{value}",
         )
-        for layer in (EncoderLayer, DecoderLayer, Transformer)
-        for value in (-1e-5, float("nan"), "small")
-    ),
-    *(
-        Refusal(
-            f"wavelength {value}",
-            made(PositionalEncoding, max_wavelength=value),
-            f"`max_wavelength`.*{value}",
+        for layer, name in (
+            (EncoderLayer, "layer_norm_epsilon"),
+            (DecoderLayer, "layer_norm_epsilon"),
+            (Transformer, "layer_norm_epsilon"),
+            (PositionalEncoding, "max_wavelength"),
         )
-        for value in (0, -1, float("nan"), float("inf"), "10")
-    ),
-    Refusal("layout", made(PositionalEncoding, layout="sideways"), "'sideways'"),
-    *(
-        Refusal(
-            f"{layer.__name__}{others}",
-            lambda layer=layer, others=others: layer(*others),
-            rf"{layer.__name__}: too many positional arguments",
-            TypeError,
+        for value in (-1e-5, math.nan, math.inf, "10")
+    },
+    "no wavelength": (made(PositionalEncoding, max_wavelength=0), "`max_wavelength`"),
+    "layout": (made(PositionalEncoding, layout="sideways"), "'sideways'"),
+    "table": (made(TokenEmbedding, embeddings=floats(D, 11)), r"\(11, 8\).*\(8, 11\)"),
+    **{
+        f"quantised {layer.__name__}": (
+            made(layer, dtype=dtype),
+            r"0\.7\.0 .*dtype=int8",
         )
-        for layer, others in {
-            EncoderLayer: (64, 4),  # KerasHub's order: width, heads
-            DecoderLayer: (64, 4),
-            PositionalEncoding: (512,),  # a width, in other libraries
-            TokenEmbedding: (5, D, 0),
-            FeedForward: (64, 32),
-        }.items()
-    ),
-    Refusal(
-        "missing", lambda: EncoderLayer(num_heads=4), "EncoderLayer.*'d_ff'", TypeError
-    ),
-    Refusal(
-        "table",
-        made(TokenEmbedding, embeddings=floats(D, 11)),
-        r"\(11, 8\). Received: \(8, 11\)",
-    ),
-    *(
-        Refusal(f"quantised {name}", make, r"0\.7\.0 .*dtype=int8_from_float32")
-        for name, make in {
-            "table": made(TokenEmbedding, dtype=QUANTISED),
-            "sub-layer": made(EncoderLayer, dtype=ONE_QUANTISED),
-            "Transformer": made(Transformer, dtype=ONE_QUANTISED),
-        }.items()
-    ),
-    Refusal(
-        "quantize",
-        lambda: Transformer(
-            **ARGUMENTS[Transformer], num_encoder_layers=1, num_decoder_layers=1
-        ).quantize("int8"),
-        r"removed in 0\.8\.0: use `Translator\.save",
-        NotImplementedError,
-    ),
+        for layer, dtype in (
+            (TokenEmbedding, QUANTISED),
+            (EncoderLayer, ONE_QUANTISED),
+            (Transformer, ONE_QUANTISED),
+        )
+    },
     # shapes
-    *(
-        Refusal(
-            f"{layer.__name__} without a width",
+    **{
+        f"{layer.__name__} without a width": (
             lambda layer=layer: made(layer)()(keras.Input((None, None))),
             r"\(None, None, None\)",
         )
         for layer in (EncoderLayer, FeedForward, PositionalEncoding)
-    ),
-    Refusal(
-        "attention without a width",
+    },
+    "attention without a width": (
         lambda: MultiHeadAttention(2, 3)(keras.Input((5, 4)), keras.Input((5, None))),
         r"`value`.*\(None, 5, None\)",
     ),
-    *(
-        Refusal(
-            f"{name} of another rank",
-            called(MultiHeadAttention, *shapes, way="unbuilt"),
+    **{
+        f"{name} of another rank": (
+            attend(*shapes, way="unbuilt"),
             rf"`{name}` must have shape \(batch, length",
         )
         for name, shapes in {
@@ -217,115 +176,110 @@ ROWS = [
             "value": (QUERY, (*VALUE, 1), VALUE),
             "key": (QUERY, VALUE, (*VALUE, 1)),
         }.items()
+    },
+    "positions of two axes": (positions((T, D), way="unbuilt"), r"Received: \(4, 8\)"),
+    "positions of four axes": (positions((B, 2, T, D), way="unbuilt"), r"\(2, 2, 4"),
+    "odd width": (positions((1, T, 7), way="unbuilt"), "even width.*d_model=7"),
+    "heads of encoder": (
+        lambda: EncoderLayer(3, d_ff=2).build(QUERY),
+        "divisible.*d_model=8, num_heads=3",
     ),
-    *(
-        Refusal(
-            f"positions of {shape}",
-            called(PositionalEncoding, shape, way="unbuilt"),
-            "shape.*Received",
-        )
-        for shape in ((T, D), (B, 2, T, D))
+    "heads of decoder": (
+        lambda: DecoderLayer(3, d_ff=2).build(QUERY, VALUE),
+        "divisible.*d_model=8, num_heads=3",
     ),
-    Refusal(
-        "odd width",
-        called(PositionalEncoding, (1, T, 7), way="unbuilt"),
-        "even width.*Received: d_model=7",
-    ),
-    *(
-        Refusal(
-            f"{layer.__name__} with 3 heads",
-            lambda layer=layer: (
-                layer(3, d_ff=2).build(QUERY, VALUE)
-                if layer is DecoderLayer
-                else layer(3, d_ff=2).build(QUERY)
-            ),
-            "divisible.*d_model=8, num_heads=3",
-        )
-        for layer in (DecoderLayer, EncoderLayer)
-    ),
-    Refusal("unknown batch", unknown_batch, "must have the same batch"),
-    *(
-        Refusal(
-            f"no memory, {way}",
+    "unknown batch": (unknown_batch, "must have the same batch"),
+    **{
+        f"no memory, {way}": (
             called(DecoderLayer, QUERY, way=way),
             r"layer\(inputs, memory\).*EncoderLayer.*use_causal_mask",
         )
         for way in ("eager", "symbolic", "unbuilt")
-    ),
-    *(
-        Refusal(
-            f"start_index {start}",
-            called(PositionalEncoding, QUERY, start_index=start),
-            "`start_index` must be one number for all",
-        )
+    },
+    **{
+        f"start at {start}": (positions(QUERY, start_index=start), "`start_index`.*one")
         for start in (np.arange(B), np.zeros(1, "int32"), [0, 1, 2])
-    ),
-    *(
-        Refusal(f"id {wrong}", call, f"size, 11. Received: {wrong}")
-        for wrong in (-1, 11, 2.5, np.nan)
-        for call in (lambda w=wrong: TokenEmbedding(11, D)(np.array([[1, w]])),)
-    ),
+    },
+    **{
+        f"id {wrong}": (
+            lambda wrong=wrong: TokenEmbedding(11, D)(np.array([[1, wrong]])),
+            f"size, 11. Received: {wrong}",
+        )
+        for wrong in (-1, 11, 2.5, math.nan)
+    },
     # steps
-    Refusal(
-        "decoder's cache without weights",
+    "decoder's cache without weights": (
         lambda: made(DecoderLayer)().start_cache(floats(B, S, D), 4),
         "The DecoderLayer has no weights yet",
     ),
-    Refusal(
-        "attention's cache without weights",
+    "attention's cache without weights": (
         lambda: made(MultiHeadAttention)().start_cache(B, 4),
         "The MultiHeadAttention has no weights yet",
     ),
-    *(
-        Refusal(f"step {index}", step(1, index), f"holds {T}. Received: index={index}")
+    **{
+        f"step {index!r}": (step(1, index), f"holds {T}. Received: index={index}")
         for index in (-1, T, np.int64(T), np.array(T, "int32"))
-    ),
-    Refusal("step of two", step(2, 0), rf"\(B, 1, D\). Received .* \({B}, 2, {D}\)"),
+    },
+    "step of two": (step(2, 0), r"\(B, 1, D\). Received .* \(2, 2, 8\)"),
     # masks
-    *(
-        Refusal(
-            f"attention_mask {shape}",
-            called(
-                MultiHeadAttention, QUERY, QUERY, attention_mask=np.ones(shape, bool)
-            ),
-            r"`attention_mask`.*\(2, 4, 4, 4\)\. Received: \("
-            + ", ".join(map(str, shape)),
+    **{
+        f"attention_mask {shape}": (
+            attend(QUERY, QUERY, attention_mask=np.ones(shape, bool)),
+            rf"`attention_mask`.*\(2, 4, 4, 4\). Received: {re.escape(str(shape))}",
         )
         for shape in ((B, T), (T,), (B, T, T + 1), (B, 3, T, T), (5, T, T))
-    ),
-    *(
-        Refusal(
-            f"{name} {shape}",
+    },
+    **{
+        f"{name} {shape}": (
             called(layer, *shapes, **{name: np.ones(shape, bool)}),
             rf"\(B, L\), here \(2, 5\). Received: {re.escape(str(shape))}",
         )
-        for name, (layer, *shapes) in PADDING_MASKS.items()
+        for name, layer, *shapes in (
+            ("mask", EncoderLayer, VALUE),
+            ("memory_mask", DecoderLayer, QUERY, VALUE),
+            ("value_mask", MultiHeadAttention, QUERY, VALUE),
+            ("key_mask", MultiHeadAttention, QUERY, VALUE),
+            ("query_mask", MultiHeadAttention, VALUE, VALUE),
+        )
         for shape in ((1, S), (B, 1), (B + 1, S), (B, S + 1), (S,))
-    ),
-    Refusal(
-        "query_mask (2, 6)",
-        called(MultiHeadAttention, QUERY, QUERY, query_mask=np.ones((B, 6), bool)),
-        r"`query_mask`.*\(2, 4\)\. Received: \(2, 6\)",
-    ),
-    *(
-        Refusal(
-            f"added {name}",
-            called(MultiHeadAttention, QUERY, QUERY, **{name: floats(B, T) * -1e9}),
+    },
+    **{
+        f"added {name}": (
+            attend(QUERY, QUERY, **{name: floats(B, T) * -1e9}),
             f"`{name}` must be boolean.*Received: .*-1",
         )
         for name in ("attention_mask", "value_mask")
-    ),
-    Refusal("float mask", float_mask, "cast it to bool. Received: dtype=float32"),
+    },
+    "float mask": (float_mask, "cast it to bool. Received: dtype=float32"),
     # ragged tensors
-    *(
-        Refusal(
-            f"ragged input {place} of {layer.__name__}",
+    **{
+        f"ragged input {place} of {layer.__name__}": (
             ragged(layer, place),
             rf"{layer.__name__} takes no ragged.*\.to_tensor",
         )
         for layer in ARGUMENTS
         if layer is not Transformer
         for place in range(2 if layer in TWO_INPUTS else 1)
+    },
+    "symbolic ragged": (symbolic_ragged, "TokenEmbedding takes no ragged"),
+}
+TOO_MANY = {  # by position
+    EncoderLayer: (64, 4),  # KerasHub's order: width, heads
+    DecoderLayer: (64, 4),
+    PositionalEncoding: (512,),  # a width, in other libraries
+    TokenEmbedding: (5, D, 0),
+    FeedForward: (64, 32),
+}
+ROWS = [
+    *(Refusal(name, call, pattern) for name, (call, pattern) in WRONG.items()),
+    *(
+        Refusal(
+            f"{layer.__name__}{others}",
+            lambda layer=layer, others=others: layer(*others),
+            rf"{layer.__name__}: too many positional arguments",
+            TypeError,
+        )
+        for layer, others in TOO_MANY.items()
     ),
-    Refusal("symbolic ragged", symbolic_ragged, "TokenEmbedding takes no ragged"),
+    Refusal("missing", lambda: EncoderLayer(4), "EncoderLayer.*'d_ff'", TypeError),
 ]

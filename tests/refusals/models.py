@@ -116,6 +116,12 @@ ROWS = [
         "decorate .*Unregistered with @keras",
     ),
     Refusal(
+        "quantize",
+        lambda: model().quantize("int8"),
+        r"removed in 0\.8\.0: use `Translator\.save",
+        NotImplementedError,
+    ),
+    Refusal(
         "preset",
         lambda: Transformer.from_preset("huge", source_vocabulary_size=11),
         "'tiny', 'small', 'base', 'big', 'phone', .*. Received: 'huge'",

@@ -147,29 +147,7 @@ def constrained(log_probs, prefix=(), ngram_size=None, repeats=repeats_ngram):
     return allowed
 
 
-# The mistakes: each is somebody's beam search, or nearly
-
-
-def places_filled_again(ended, longer, beam_size):
-    """As many live beams as ever, however many have ended."""
-    return (
-        ended + [one for one in best(longer, beam_size) if ends(one)],
-        best([one for one in longer if not ends(one)], beam_size),
-    )
-
-
-def ended_ones_compete(ended, longer, beam_size):
-    """What ended can lose its place, by log-probability, to what goes on."""
-    chosen = best(ended + longer, beam_size)
-    return (
-        [one for one in chosen if ends(one)],
-        [one for one in chosen if not ends(one)],
-    )
-
-
-def ended_ones_go_on(ended, longer, beam_size):
-    """The end is a token like any other."""
-    return [], best(longer, beam_size)
+# A mistake
 
 
 def stop_by_the_length_so_far(ended, live, limit, score, n_best):
@@ -177,7 +155,3 @@ def stop_by_the_length_so_far(ended, live, limit, score, n_best):
     scores = [score(log_prob, len(said)) for log_prob, said in ended]
     reachable = max((score(p, len(said)) for p, said in live), default=-np.inf)
     return len(scores) >= n_best and sorted(scores)[-n_best] >= reachable
-
-
-def gnmt_without_the_end(exponent):
-    return lambda log_prob, n: log_prob / ((5 + n - 1) / 6) ** exponent

@@ -65,24 +65,19 @@ def add_training_options(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="your SentencePiece .model: one for both languages, or two",
     )
-    for field in dataclasses.fields(TrainingConfig):
-        _add_setting(add, field)
+    for field in dataclasses.fields(TrainingConfig):  # if not given, its default
+        metavar, text = field.metadata["metavar"], field.metadata["help"]
+        settings = {"dest": field.name, "default": argparse.SUPPRESS, "help": text}
+        if metavar is None:
+            settings["action"] = "store_true"
+        else:
+            kind = {"N": int}.get(metavar, float if len(metavar) == 1 else str)
+            nargs = "+" if isinstance(field.default, tuple) else None
+            settings |= {"metavar": metavar, "type": kind, "nargs": nargs}
+        add(field.metadata["flag"] or f"--{field.name.replace('_', '-')}", **settings)
     strategies = "auto, single, mirrored (several GPUs), multi-worker or tpu"
     add("--strategy", default="auto", metavar="S", help=strategies)
     add_about_options(command)
-
-
-def _add_setting(add, field):
-    """Adds a field of `TrainingConfig`; if it is not given, its default is used."""
-    metavar, text = field.metadata["metavar"], field.metadata["help"]
-    settings = {"dest": field.name, "default": argparse.SUPPRESS, "help": text}
-    if metavar is None:
-        settings["action"] = "store_true"
-    else:
-        kind = {"N": int}.get(metavar, float if len(metavar) == 1 else str)
-        nargs = "+" if isinstance(field.default, tuple) else None
-        settings |= {"metavar": metavar, "type": kind, "nargs": nargs}
-    add(field.metadata["flag"] or f"--{field.name.replace('_', '-')}", **settings)
 
 
 def run(options: argparse.Namespace) -> None:

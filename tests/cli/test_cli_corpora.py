@@ -122,45 +122,27 @@ def test_cache_has_tokenizer_and_lines_of_corpus(files, tmp_path, settings):
     assert len(cached.corpus) == len(corpus) == 14
 
 
-@pytest.mark.parametrize(
-    ("words", "options", "message"),
-    [
-        (
-            ["--source", "x", "--target", "y", "--cache", "./run/"],
-            {},
-            r"^--cache and --output must be two folders. Received: ./run/ for both$",
-        ),
-        (["--cache", "x"], {}, "either --source with its translation"),
-        (
-            ["--pairs", "x", "--validation-source", "x"],
-            {},
-            "--validation-source and --validation-target must be given together",
-        ),
-        (["--pairs", "x"], {"tokenizer": ["a"] * 3}, "one file or two"),
-        (["--pairs", "x", "--cache", "x"], {}, "--cache is for --source and"),
-        (["--pairs", "x", "--source", "x"], {}, "Give either --source with its"),
-        (
-            ["--pairs", "x", "--target", "x"],
-            {},
-            "^--pairs contains the translations: give no",
-        ),
-        (
-            ["--source", "x", "--target", "y", "--columns", "1", "2"],
-            {},
-            "is for tables, such as",
-        ),
-        (
-            ["--pairs", "x", "--validation-pairs", "x", "--validation-source", "x"]
-            + ["--validation-target", "x"],
-            {},
-            "--validation-pairs contains the translations: give no --validation-source",
-        ),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
-)
-def test_contradicting_options_are_refused(words, options, message):
-    with pytest.raises(ValueError, match=message):
-        training_input(*words, **options)
+CONTRADICTIONS = {
+    "--source x --target y --cache ./run/": "two folders. Received: ./run/ for both$",
+    "--cache x": "either --source with its translation",
+    "--pairs x --validation-source x": "--validation-target must be given together",
+    "--pairs x --cache x": "--cache is for --source and",
+    "--pairs x --source x": "Give either --source with its",
+    "--pairs x --target x": "^--pairs contains the translations: give no",
+    "--source x --target y --columns 1 2": "is for tables, such as",
+    "--pairs x --validation-pairs x --validation-source x --validation-target x": (
+        "--validation-pairs contains the translations: give no --validation-source"
+    ),
+    "--source x": "--source needs the file of its translation",
+}
+
+
+@pytest.mark.parametrize("words", CONTRADICTIONS)
+def test_contradicting_options_are_refused(words):
+    with pytest.raises(ValueError, match=CONTRADICTIONS[words]):
+        training_input(*words.split())
+    with pytest.raises(ValueError, match="one file or two"):
+        training_input("--pairs", "x", tokenizer=["a"] * 3)
 
 
 def test_config_is_checked_before_the_corpus(tmp_path):

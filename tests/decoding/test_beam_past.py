@@ -49,27 +49,6 @@ def test_both_find_the_same(settings):
     assert lengths.min() > 1
 
 
-def test_beams_follow_their_parents():
-    """What a beam holds is what its tokens give in a search of their own."""
-    model = make_decisive_model(0.4)
-    memory, mask = model.encode(SOURCES)
-    shared, parents = SharedPast(model, 2), [[0, 0], [1, 0], [1, 1]]
-    cache = shared.start(memory, mask, 3)
-    tokens = np.array([[[4, 5], [6, 7], [8, 9]], [[9, 8], [7, 6], [5, 4]]])
-    histories = np.zeros((3, 2, 0), int)
-    for index in range(2):
-        before = cache
-        logits, cache = shared.step(tokens[index], index, before)
-        new = np.concatenate([histories, tokens[index][:, :, None]], axis=2)
-        for beam in range(2):
-            alone = model.start_cache(memory, mask, 3)
-            for place in range(index + 1):
-                expected, alone = model.decode_step(new[:, beam, place], place, alone)
-            np.testing.assert_allclose(logits[:, beam], expected, atol=1e-5)
-        cache = shared.of_parents(cache, before, np.array(parents))
-        histories = np.take_along_axis(new, np.array(parents)[:, :, None], axis=1)
-
-
 def test_attention_of_another_kind_has_a_past_for_each_beam():
     class ByPlace(MultiHeadAttention):
         """Its scores depend on how far a place is from the query's."""

@@ -130,35 +130,6 @@ def repeats_after(said, start, size):
     )
 
 
-# Draws
-
-
-def test_sampling_renormalises_allowed_tokens():
-    logits = np.array([[-9.0, -9.0, -0.5, 1.3, 0.9, -0.2, 1.1]])
-    model = Automaton(logits, np.zeros((1, 7), int), max_length=2)
-    rows = 20_000
-    said = sample(
-        model,
-        np.ones((rows, 1), "int32"),
-        seed=5,
-        target_prefix=np.full((rows, 1), 3),
-        no_repeat_ngram_size=1,
-    )
-    said = array(said, "int32")
-    assert (said[:, 0] == 3).all()
-    odds = np.exp(logits[0])
-    odds[3] = 0
-    expected = rows * odds / odds.sum()
-    counts = np.bincount(said[:, 1], minlength=7)
-    assert counts[3] == 0
-    likely = expected > 5
-    misfit = ((counts - expected) ** 2 / np.maximum(expected, 1e-9))[likely].sum()
-    assert misfit < 30.0  # as in test_sampling
-
-
-# Lengths
-
-
 def test_long_prefix_is_whole_output():
     model = Automaton.random(6, seed=3, end_logit=-99.0)
     prefix = np.full((2, 60), PAD)

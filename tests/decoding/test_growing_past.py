@@ -28,23 +28,6 @@ def lengths(past):
     return {value.shape[2] for value in keras.tree.flatten(past)}
 
 
-@pytest.mark.skipif(keras.backend.backend() == "jax", reason="its shapes are fixed")
-@pytest.mark.parametrize("beam_size", [None, 2])
-def test_each_step_appends_its_position(beam_size):
-    model = make_decisive_model(0.4)
-    encoded = model.encode(SOURCES)
-    full = model.start_cache(*encoded, 7, beam_size)
-    growing = model.start_cache(*encoded, None, beam_size)
-    beams = beam_size or 1
-    for index in range(3):
-        ids = np.full((3,) if beam_size is None else (3, beam_size), 4 + index)
-        assert lengths(growing.past) == {index * beams}
-        expected, full = model.decode_step(ids, index, full)
-        received, growing = model.decode_step(ids, index, growing)
-        np.testing.assert_allclose(received, expected, rtol=1e-4, atol=1e-5)
-    assert lengths(full.past) == {7 * beams}
-
-
 @pytest.mark.parametrize(
     "settings",
     [

@@ -205,17 +205,6 @@ def test_terms_that_cannot_be_met_are_reported(trained_translator, recwarn):
     assert translations[1] == found.text
 
 
-def test_text_without_a_piece_lacks_what_it_should_have(trained_translator):
-    class Blank(type(trained_translator.tokenizer)):
-        def encode(self, lines):
-            return [[self.end_id] for _ in lines]
-
-    tokenizer = trained_translator.tokenizer
-    blank = Blank(tokenizer.source_model)
-    [[found]] = trained_translator.replace(tokenizer=blank).stream(["two"], terms=TERMS)
-    assert found.text == "" and list(found.unmet) == ["groot"]
-
-
 def test_impossible_terms_are_unmet(trained_translator):
     class Forbidding:
         def __init__(self, model, ids):

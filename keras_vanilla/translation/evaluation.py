@@ -242,14 +242,7 @@ def worst_and_best(
 
     chrf = CHRF(lowercase=lowercase)
     pairs = zip(translations, corpus.targets, strict=True)
-    scores = np.array(
-        [
-            chrf.sentence_score(translation, [reference]).score
-            for translation, reference in pairs
-        ]
-    )
-    lowest_first = np.argsort(scores, kind="stable").tolist()
-    highest_first = np.argsort(-scores, kind="stable").tolist()
+    scores = [chrf.sentence_score(text, [target]).score for text, target in pairs]
 
     def sentence(i):
         return SentenceScore(
@@ -257,13 +250,12 @@ def worst_and_best(
             source=corpus.sources[i],
             translation=translations[i],
             reference=corpus.targets[i],
-            chrf=float(scores[i]),
+            chrf=scores[i],
         )
 
-    return (
-        [sentence(i) for i in lowest_first[:count]],
-        [sentence(i) for i in highest_first[:count]],
-    )
+    worst = sorted(range(len(scores)), key=lambda i: scores[i])[:count]
+    best = sorted(range(len(scores)), key=lambda i: -scores[i])[:count]
+    return list(map(sentence, worst)), list(map(sentence, best))
 
 
 def _moses(language, lowercase):

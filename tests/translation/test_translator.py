@@ -121,21 +121,19 @@ def test_save_that_fails_leaves_the_file_before_it(
 
 
 def test_n_best_have_scores_of_the_model(trained_translator):
-    model, tokenizer = trained_translator.model, trained_translator.tokenizer
     text, settings = ["one two three four"], {"beam_size": 3, "length_penalty": 0.6}
-    (found,) = trained_translator.translate_n_best(text, **settings)
-    assert len({translation for translation, _ in found}) == 3
-    for translation, score in found:
-        (target,) = tokenizer.encode_target([translation])
-        (source,) = trained_translator.encode(text)
-        log_probability = log_probabilities(model, source, target).sum()
-        expected = log_probability / ((5 + len(target)) / 6) ** 0.6
-        assert score == pytest.approx(expected, abs=1e-5)  # sums of float32 logits
-    assert [score for _, score in found] == sorted((s for _, s in found), reverse=True)
-    [best] = trained_translator.translate_n_best(text, **settings, n_best=1)
-    assert best == found[:1] and trained_translator.translate(text, **settings) == [
-        found[0][0]
-    ]
+    (source,) = trained_translator.encode(text)
+    (found,) = trained_translator.stream(text, n_best=3, **settings)
+    for each in found:
+        log_probs = log_probabilities(trained_translator.model, source, each.ids)
+        expected = log_probs.sum() / ((5 + len(each.ids)) / 6) ** 0.6
+        assert each.score == pytest.approx(expected, abs=1e-5)  # of float32 logits
+    pairs = [(each.text, each.score) for each in found]
+    assert pairs == sorted(pairs, key=lambda pair: -pair[1]) and len(pairs) == 3
+    assert trained_translator.translate_n_best(text, **settings) == [pairs]
+    best = trained_translator.translate_n_best(text, **settings, n_best=1)
+    assert best == [pairs[:1]]
+    assert trained_translator.translate(text, **settings) == [pairs[0][0]]
 
 
 def test_first_results_come_before_last_search(trained_translator, monkeypatch):

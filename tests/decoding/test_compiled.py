@@ -13,7 +13,6 @@ from keras_vanilla.decoding import (
     Terms,
     beam_search,
     greedy_search,
-    sample,
 )
 
 PREFIXES = [(5, 3), (), (4,), (3, 5, 3, 5), (5, 5, 5)]
@@ -62,39 +61,3 @@ def test_compiled_finds_the_same_and_is_traced_once(search, settings, inputs):
             np.testing.assert_allclose(ours, array(theirs), rtol=1e-6)
     if keras.backend.backend() != "torch":  # which traces nothing
         assert len(set(traced)) == 1
-
-
-@pytest.mark.full
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="TensorFlow's graphs are tested"
-)
-@pytest.mark.parametrize(
-    ("search", "settings", "jit_compile"),
-    [
-        (greedy_search, {}, True),
-        (beam_search, {"max_length": 7}, False),
-        (beam_search, {"max_length": 7}, True),
-        (beam_search, {"no_repeat_ngram_size": 2}, False),
-        (beam_search, NO_BIGRAM_TWICE, True),
-        (sample, {"seed": 1, "top_k": 4, "top_p": 0.9}, False),
-    ],
-)
-def test_graph_of_unknown_shapes_finds_the_same(search, settings, jit_compile):
-    import tensorflow as tf
-
-    model = Automaton.random(6, seed=6, end_logit=-0.5)
-    with_prefix = "no_repeat_ngram_size" in settings
-
-    def run(source, *prefixes):
-        given = {"target_prefix": prefixes[0]} if prefixes else {}
-        return search(model, source, **settings, **given)
-
-    signature = [tf.TensorSpec([None, None], "int32")] * (1 + with_prefix)
-    graph = tf.function(run, input_signature=signature, jit_compile=jit_compile)
-    for rows, width in ((5, 4), (2, 3)):
-        source = np.random.default_rng(0).integers(3, 90, (rows, width))
-        inputs = [source.astype("int32")]
-        inputs += [padded(PREFIXES[:rows])] if with_prefix else []
-        received, expected = map(keras.tree.flatten, (graph(*inputs), run(*inputs)))
-        for ours, theirs in zip(received, expected, strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-6)

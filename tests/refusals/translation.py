@@ -24,6 +24,7 @@ METHODS = {
     "quantize": "export.tflite",
 }
 LONG = "zero " * 100
+SEQUENTIAL = keras.Sequential([keras.Input((2,))])
 
 
 @cache
@@ -63,6 +64,14 @@ def refused(pattern, error=ValueError, texts=("one", "two"), **settings):
     return Refusal(name, translate(texts, **settings), pattern, error)
 
 
+def align(texts, translations):
+    loaded().align(texts, translations)
+
+
+def tokenizer():
+    return loaded().tokenizer
+
+
 def search_of(wrong):
     return lambda: loaded().search([[5, 3], [wrong, 3]])
 
@@ -75,11 +84,13 @@ def score_of(source, **settings):
     return lambda: score(loaded(), ParallelCorpus([source], ["nul"]), **settings)
 
 
-def model_of(**settings):
-    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    size = loaded().tokenizer.vocabulary_size
-    sizes |= {"source_vocabulary_size": size}
-    return Transformer.from_preset("tiny", **{**sizes, **settings})
+def of_model(**settings):
+    """A Translator with a tiny model that does not match its tokenizer."""
+    size = {"source_vocabulary_size": 324, "num_encoder_layers": 1}
+    settings = {**size, "num_decoder_layers": 1, **settings}
+    return lambda: Translator(
+        loaded().tokenizer, Transformer.from_preset("tiny", **settings)
+    )
 
 
 def saved(model, folder):
@@ -98,6 +109,10 @@ def cut(kept, folder):
     Translator.load(folder / "x.keras")
 
 
+def rounded(folder):
+    loaded().save(folder / "x.keras", quantize="int4")
+
+
 def in_the_way(folder):
     (folder / "x.keras").write_text("mine")
     loaded().save(folder / "x.keras", overwrite=False)
@@ -109,6 +124,52 @@ def split(sentences):
     )
 
 
+WRONG = {  # name: the call, and a pattern of its error
+    "few translations": (lambda: align(["one", "two"], ["een"]), "2 texts and 1"),
+    "long translation": (lambda: align(["one"], ["nul " * 100]), "Translation 1 .* 60"),
+    **{
+        f"id {wrong}": (search_of(wrong), f"source id .* Received: {wrong}")
+        for wrong in (-1, 324, 5.5, 2**40)
+    },
+    "all too long": (score_of(LONG), "all 1 sources .* 60"),
+    "scored in parts": (score_of("one", on_too_long="cut"), "`on_too_long`.*'cut'"),
+    "suffix": (lambda folder: loaded().save(folder / "x.h5"), "x.h5"),
+    "rounding": (rounded, "`quantize` must be one of None, 'int8'"),
+    **{
+        f"cut at {kept}": (partial(cut, kept), "x.keras .*cut short")
+        for kept in (0, 0.01, 0.5, 0.99)
+    },
+    "Sequential file": (
+        partial(saved, SEQUENTIAL),
+        "x.keras holds a Sequential",
+    ),
+    "bare Transformer": (
+        lambda folder: saved(loaded().model, folder),
+        r"x.keras holds a Transformer.*no tokenizer.*Translator\(tokenizer, ",
+    ),
+    "exported": (exported, "x.tflite is an exported .tflite file. Expected"),
+    "preset": (lambda: Translator.from_preset("en-de"), "'en-fr'.*'en-de'"),
+    "vocabulary": (of_model(source_vocabulary_size=11), "vocabulary_size=.*=11"),
+    "special id": (of_model(end_id=7), "end_id=3.*end_id=7"),
+}
+TYPES = {
+    "loaded model": (lambda: Translator.load(loaded().model), "`path`.*Transformer"),
+    "swapped": (lambda: Translator(loaded().model, tokenizer()), "after the tokenizer"),
+    "twice": (lambda: Translator(tokenizer(), loaded()), "`model`.*Translator"),
+    "Sequential": (lambda: Translator(tokenizer(), keras.Sequential()), "Sequential"),
+    "about": (lambda: loaded().replace(about="de"), "`about`.*'de'"),
+}
+FILES = {
+    "x.keras": (in_the_way, FileExistsError),
+    "nowhere.keras": (
+        lambda f: Translator.load(f / "nowhere.keras"),
+        FileNotFoundError,
+    ),
+    r"'en-fr' \(Translator.from_preset\)": (
+        lambda: Translator.load("en-fr"),
+        FileNotFoundError,
+    ),
+}
 ROWS = [
     # texts
     refused("Text 2 has .* 60: 'zero", texts=["one", LONG]),
@@ -161,100 +222,12 @@ ROWS = [
         for pattern in (f"^`terms` and `copy`.*early_stopping={value!r}$",)
         for given in ({"terms": {"six": "b"}}, {"copy": ["url"]})  # in no text
     ),
-    Refusal(
-        "few translations",
-        lambda: loaded().align(["one", "two"], ["een"]),
-        "2 texts and 1 translations",
-    ),
-    Refusal(
-        "long translation",
-        lambda: loaded().align(["one"], ["nul " * 100]),
-        "Translation 1 has .* 60",
-    ),
-    *(
-        Refusal(f"id {wrong}", search_of(wrong), f"source id .* Received: {wrong}")
-        for wrong in (-1, 324, 5.5, 2**40)
-    ),
     Refusal("no text 0", lambda: EncodedTexts([], None)[0], "^0$", IndexError),
-    Refusal("all too long", score_of(LONG), "all 1 sources .* 60"),
-    Refusal("cut", score_of("one", on_too_long="cut"), "`on_too_long`.*'cut'"),
     *(
         Refusal(name, method(name), f"no `{name}`.*{instead}", NotImplementedError)
         for name, instead in METHODS.items()
     ),
-    Refusal("suffix", lambda folder: loaded().save(folder / "x.h5"), "x.h5"),
-    Refusal("in the way", in_the_way, "x.keras", FileExistsError),
-    Refusal(
-        "missing",
-        lambda folder: Translator.load(folder / "nowhere.keras"),
-        "nowhere.keras",
-        FileNotFoundError,
-    ),
-    *(
-        Refusal(f"cut at {kept}", partial(cut, kept), "x.keras .*cut short")
-        for kept in (0, 0.01, 0.5, 0.99)
-    ),
-    Refusal(
-        "another model",
-        lambda folder: saved(keras.Sequential([keras.Input((2,))]), folder),
-        "x.keras holds a Sequential",
-    ),
-    Refusal(
-        "bare Transformer",
-        lambda folder: saved(loaded().model, folder),
-        r"x.keras holds a Transformer.*no tokenizer.*Translator\(tokenizer, ",
-    ),
-    Refusal("exported", exported, "x.tflite is an exported .tflite file. Expected"),
-    Refusal(
-        "name as a path",
-        lambda: Translator.load("en-fr"),
-        r"from_preset\('en-fr'\)\.$",
-        FileNotFoundError,
-    ),
-    Refusal("preset", lambda: Translator.from_preset("en-de"), "'en-fr'.*'en-de'"),
-    Refusal(
-        "rounding",
-        lambda folder: loaded().save(folder / "x.keras", quantize="int4"),
-        "`quantize` must be one of None, 'int8'",
-    ),
-    Refusal(
-        "loaded model",
-        lambda: Translator.load(loaded().model),
-        "`path`.*Transformer",
-        TypeError,
-    ),
-    Refusal(
-        "swapped",
-        lambda: Translator(loaded().model, loaded().tokenizer),
-        "after the tokenizer",
-        TypeError,
-    ),
-    Refusal(
-        "translator of a translator",
-        lambda: Translator(loaded().tokenizer, loaded()),
-        "`model`.*Translator",
-        TypeError,
-    ),
-    Refusal(
-        "Sequential",
-        lambda: Translator(loaded().tokenizer, keras.Sequential()),
-        "`model`.*Sequential",
-        TypeError,
-    ),
-    Refusal(
-        "about",
-        lambda: loaded().replace(about="de"),
-        "`about`.*'de'",
-        TypeError,
-    ),
-    Refusal(
-        "vocabulary",
-        lambda: Translator(loaded().tokenizer, model_of(source_vocabulary_size=11)),
-        "vocabulary_size=.*=11",
-    ),
-    Refusal(
-        "special id",
-        lambda: Translator(loaded().tokenizer, model_of(end_id=7)),
-        "end_id=3.*end_id=7",
-    ),
+    *(Refusal(name, call, pattern) for name, (call, pattern) in WRONG.items()),
+    *(Refusal(n, call, pattern, TypeError) for n, (call, pattern) in TYPES.items()),
+    *(Refusal(file, call, file, error) for file, (call, error) in FILES.items()),
 ]

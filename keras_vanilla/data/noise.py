@@ -31,9 +31,7 @@ PEOPLE, JOINED = "👨👩🧑", "⚕✈❤🌾🍳🎓🎤🎨💻🔧🚀🚒�
 TONES = ["", *"🏻🏼🏽🏾🏿"]
 FLAG_LETTERS = [*map(chr, range(0x1F1E6, 0x1F200))]
 # Pieces of emoji, and characters of phones and word processors that corpora lack.
-RARE = (
-    f"{AS_EMOJI}\u20e3 {' '.join(TONES)} {' '.join(FLAG_LETTERS)} ’ ‘ “ ” « » – — € £ ¥"
-)
+RARE = f"{JOINER}{AS_EMOJI}\u20e3 {' '.join([*TONES, *FLAG_LETTERS])} ’‘“”«»–—€£¥"
 # First and last letter of Greek, Cyrillic, Hebrew, Arabic, Devanagari, Hiragana,
 # Chinese and Korean.
 SCRIPTS = "αω", "ая", "את", "اغ", "अह", "あん", "一龥", "가힣"

@@ -140,6 +140,7 @@ class Tokenizer:
         target_lines: Iterable[str],
         vocabulary_size: int | None = None,
         model_type: str = "unigram",
+        split_digits: bool = False,
     ) -> "Tokenizer":
         """Learns one vocabulary per language, each from the lines of that language.
 
@@ -149,6 +150,7 @@ class Tokenizer:
             vocabulary_size: int. Number of pieces in each vocabulary; None chooses each
                 size as in `train`.
             model_type: "unigram" or "bpe", as in `train`.
+            split_digits: bool, as in `train`.
         Raises:
             TypeError, ValueError: same as `train`, for either text.
         """
@@ -157,7 +159,9 @@ class Tokenizer:
             check_iterable(name, text)
         tokenizer = cls(
             *(
-                learn_vocabulary(text, vocabulary_size, model_type)
+                learn_vocabulary(
+                    text, vocabulary_size, model_type, split_digits=split_digits
+                )
                 for text in texts.values()
             )
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import keras
 
 from keras_vanilla.data import ParallelCorpus, TokenCache
-from keras_vanilla.data.noise import JOINER, lines_with_noise
+from keras_vanilla.data.noise import lines_with_noise
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.config import TrainingConfig
@@ -95,15 +95,13 @@ def train_tokenizer(
         sources: iterable of str.
         targets: iterable of str, the translations.
     """
-    size, sides = config.vocabulary_size, (sources, targets)
+    sides = sources, targets
     if config.robust:
         sides = map(lines_with_noise, sides)
+    settings = {
+        "vocabulary_size": config.vocabulary_size,
+        "split_digits": config.robust,
+    }
     if config.separate_vocabularies:
-        return Tokenizer.train_separate(*sides, vocabulary_size=size)
-    return Tokenizer.train(
-        itertools.chain(*sides),
-        vocabulary_size=size,
-        # Normalisation makes the joiner of emoji a space unless it is a symbol.
-        user_defined_symbols=[JOINER] if config.robust else [],
-        split_digits=config.robust,
-    )
+        return Tokenizer.train_separate(*sides, **settings)
+    return Tokenizer.train(itertools.chain(*sides), **settings)

@@ -1,11 +1,15 @@
 """What a translator copies and what confuses it: generated inputs, classified outputs.
 
     python tests/benchmarks/probe.py MODEL.keras [--no-loops] [--failures]
+    python tests/benchmarks/probe.py en-fr --forms tests/benchmarks/probe_en_fr.tsv
 
 Addresses, numbers, dates, emoji and names should be copied; capitals, typos and missing
 punctuation should not change the translation. Single words, long and repeated text,
 other scripts, symbols and empty text often cause repetition or hallucination. The
 inputs are the same in each run. MODEL is anything that `keras-vanilla translate` takes.
+
+A table of forms has a kind, a sentence, and a pattern that its translation must have,
+in which spaces are of any width or absent. Its sentences are in no training text.
 """
 
 import argparse
@@ -242,11 +246,27 @@ def row(kind, pairs, translations):
     return "".join([kind.ljust(16), *(cell.rjust(9) for cell in cells)])
 
 
+def print_forms(path, translate, shows_failures):
+    """Prints how many translations of each kind in a table match their pattern."""
+    rows = [line.split("\t") for line in read_lines(path)]
+    translations = translate([sentence for _, sentence, _ in rows])
+    results = {}
+    for (kind, sentence, pattern), translation in zip(rows, translations, strict=True):
+        wanted = pattern.replace(" ", "\\s?")
+        is_right = re.search(wanted, translation.text) is not None
+        results.setdefault(kind, []).append(is_right)
+        if shows_failures and not is_right:
+            print(f"{kind}: {sentence!r} -> {translation.text!r}")
+    for kind, right in results.items():
+        print(f"{kind.ljust(16)}{sum(right):4} of {len(right)}")
+
+
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
     parser.add_argument("--language", default="de", choices=SENTENCES)
     parser.add_argument("--sentences", help="a file of other sentences, one per line")
+    parser.add_argument("--forms", help="a table of sentences and patterns")
     parser.add_argument("--count", type=int, default=50, help="inputs of each kind")
     parser.add_argument("--failures", action="store_true", help="show what went wrong")
     parser.add_argument("--beam-size", type=int, default=1)
@@ -259,6 +279,8 @@ def main():
     search = {"beam_size": options.beam_size} if options.beam_size > 1 else {}
     search |= {"no_loops": True} if options.no_loops else {}
     translate = open_line_translator(options.model, **search)
+    if options.forms:
+        return print_forms(options.forms, translate, options.failures)
     sentences = SENTENCES[options.language]
     if options.sentences:
         sentences = read_lines(options.sentences)

@@ -61,9 +61,12 @@ def test_other_characters_are_normalised_as_by_sentencepiece(normalize):
 
 
 def test_single_digits_are_pieces():
-    tokenizer = Tokenizer.train(LINES, 287, split_digits=True)
-    pieces = tokenizer.source_pieces(range(260, tokenizer.vocabulary_size))
-    assert {piece for piece in pieces if re.search(r"\d", piece)} == set("0123456789")
+    for tokenizer in (
+        Tokenizer.train(LINES, 287, split_digits=True),
+        Tokenizer.train_separate(LINES, LINES, 287, split_digits=True),
+    ):
+        pieces = tokenizer.target_pieces(range(260, tokenizer.vocabulary_size))
+        assert {each for each in pieces if re.search(r"\d", each)} == set("0123456789")
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])

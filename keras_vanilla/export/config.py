@@ -10,12 +10,9 @@ from keras_vanilla._checks import check_choice, check_integer, refuse_unknown
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.metadata.description import FORMS
 
-CHECKS = ("all", "structure")
-QUANTIZATIONS = ("int8", "int4", None)
 OUTPUTS = ("alignment", "confidence")
 DECODING_OPTIONS = ("beam_size", "length_penalty", "no_loops")  # available in files
 ABOUT_OPTIONS = tuple(field.name for field in dataclasses.fields(About))
-LENGTHS = ("max_bytes", "max_source_length", "max_length")
 NOT_IN_FORM = {
     "text": (),
     "steps": ("max_bytes", "decoding", "outputs"),  # of ids; the app searches
@@ -105,8 +102,8 @@ class ExportConfig:
             object.__setattr__(self, name, value)
 
         check_choice("form", self.form, tuple(FORMS))
-        check_choice("quantize", self.quantize, QUANTIZATIONS)
-        check_choice("check", self.check, CHECKS)
+        check_choice("quantize", self.quantize, ("int8", "int4", None))
+        check_choice("check", self.check, ("all", "structure"))
         for name, kind in (("decoding", DecodingConfig), ("about", About)):
             if not isinstance(value := getattr(self, name), kind):
                 raise TypeError(
@@ -127,7 +124,7 @@ class ExportConfig:
         for name in self.outputs:
             check_choice("outputs", name, OUTPUTS)
         keep("outputs", tuple(name for name in OUTPUTS if name in self.outputs))
-        for name in LENGTHS:
+        for name in ("max_bytes", "max_source_length", "max_length"):
             if (value := getattr(self, name)) is not None:
                 most = LONGEST_TEXT if name == "max_bytes" else None
                 keep(name, check_integer(name, value, 1, most))

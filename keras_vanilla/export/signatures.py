@@ -122,6 +122,8 @@ class StepsForm(tf.Module):
         description: Description of the file.
     """
 
+    _shows_weights = False
+
     def __init__(self, translator: Translator, description: Description):
         super().__init__()
         self._model, self._max_bytes = translator.model, description.max_bytes
@@ -152,10 +154,6 @@ class StepsForm(tf.Module):
         return self._model.start_cache(memory, mask, self._max_output_tokens)
 
     def _step(self, ids, index, **cache):
-        return self._stepped(ids, index, cache)
-
-    def _stepped(self, ids, index, cache, weights=None):
-        """Returns the outputs of a step; adds attention weights to dict `weights`."""
         mask = cache.pop("memory_mask") > 0
         layers = [
             {
@@ -166,8 +164,9 @@ class StepsForm(tf.Module):
             for prefix in map(_LAYER.format, range(self._model.num_decoder_layers))
         ]
         cache = self._model.decoder.cache_of(layers, mask)
+        weights = {} if self._shows_weights else None
         logits, cache = self._model.decode_step(ids, index, cache, weights)
-        return {"logits": logits, **_named_by_layer(cache.past)}
+        return {"logits": logits, **_named_by_layer(cache.past), **_named(weights)}
 
 
 class InsideForm(StepsForm):
@@ -190,6 +189,8 @@ class InsideForm(StepsForm):
         ValueError: as in `TokenizerGraph`.
     """
 
+    _shows_weights = True
+
     def __init__(self, translator: Translator, description: Description):
         super().__init__(translator, description)
         self._tokenizer = _tokenizer_graph(translator, description)
@@ -207,11 +208,6 @@ class InsideForm(StepsForm):
         self._model.encoder(ids, weights)  # the converter merges both
         about = {"source_ids": ids, "count": count, "source_spans": spans}
         return {**self._encode(ids), **about, **_named(weights)}
-
-    def _step(self, ids, index, **cache):
-        weights = {}
-        outputs = self._stepped(ids, index, cache, weights)
-        return {**outputs, **_named(weights)}
 
 
 def _tokenizer_graph(translator, description):
@@ -234,7 +230,7 @@ def vocabulary_entry(tokenizer: TokenizerProtocol) -> bytes:
 
 def _named(weights):
     """Renames weights for a signature: decoder/0/self -> decoder_0_self."""
-    return {name.replace("/", "_"): value for name, value in weights.items()}
+    return {name.replace("/", "_"): value for name, value in (weights or {}).items()}
 
 
 _LAYER = "decoder_{}_"  # prefix of the names of a layer's tensors

@@ -89,19 +89,14 @@ def test_weights_and_searches_equal_files(
         node("inside_agrees", setting, tmp_path)
 
 
-def test_page_explains_translation(setting, site, tmp_path):
+@pytest.mark.parametrize("program", ["inside", "tour"])
+def test_page_explains_translation(setting, site, tmp_path, program):
     names = zip(word_reversal.ENGLISH, word_reversal.DUTCH, strict=True)
     setting["partners"] = dict(names)
     setting["examples"] = EXAMPLES
     with running(server := PageServer(site)):
         setting["urls"] = {"site": server.url}
-        node("inside", setting, tmp_path)
-
-
-def test_tour_shows_sentence(setting, site, tmp_path):
-    with running(server := PageServer(site)):
-        setting["urls"] = {"site": server.url}
-        node("tour", setting, tmp_path)
+        node(program, setting, tmp_path)
 
 
 def test_pages_begin_with_example(setting, site, runtime, echo, tmp_path):

@@ -26,11 +26,7 @@ def unpacked(content: bytes) -> schema.ModelT:
 
     Args:
         content: bytes of a `.tflite` file. The buffers are views of these bytes.
-    Raises:
-        ValueError: if it is not a `.tflite` file.
     """
-    if content[4:8] != IDENTIFIER:
-        raise ValueError(f"This is not a .tflite file. Received: {content[:8]!r}")
     return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
 
 
@@ -45,13 +41,9 @@ def packed(file: schema.ModelT, entries: dict[str, bytes] | None = None) -> byte
     Args:
         file: ModelT of TensorFlow Lite's schema; it is not modified.
         entries: dict or None. Additional metadata, name -> value.
-    Raises:
-        ValueError: if the file already has an entry of one of these names.
     """
     file, entries = copy.copy(file), entries or {}
     file.buffers, file.metadata = list(file.buffers), list(file.metadata or [])
-    for name in {entry.name.decode() for entry in file.metadata} & set(entries):
-        raise ValueError(f"The file has metadata with the name {name!r} already.")
     values = [each.data for each in file.buffers if each.data is not None]
     builder = _Builder(sum(map(len, values)))
     for name, value in reversed(entries.items()):
@@ -140,8 +132,6 @@ def with_description(
         entries: dict or None. Additional metadata, by name.
     Returns:
         Bytes, about a kilobyte more than without a description.
-    Raises:
-        ValueError: if the file already has a description.
     """
     described = {DESCRIPTION: description.to_json(), **(entries or {})}
     content = packed(file, described | {CHECKSUM: bytes(DIGEST_SIZE)})
@@ -157,25 +147,18 @@ def read_description(path: PathLike) -> Description:
     Returns:
         Description.
     Raises:
-        FileNotFoundError: if `path` does not exist.
-        IsADirectoryError: if `path` is a folder, such as a SavedModel.
+        OSError: if `path` does not exist, or is a folder, such as a SavedModel.
         ValueError: if the file is not a `.tflite` file, is truncated, does not match
             its checksum, has no description, or has one in a format or a form that
             this version does not know.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(
-            f"{path} is a folder, and only .tflite files describe themselves; "
-            f"`saved_model_cli show --all --dir {path}` describes a SavedModel."
-        )
     content = read_metadata(path, DESCRIPTION)
     if content is None:
         raise ValueError(
             f"{path} has no description: keras_vanilla did not write it, or not as a "
             "file that translates text."
         )
-    return Description.from_json(path, content)
+    return Description.from_json(Path(path), content)
 
 
 def sha256_of(path: PathLike) -> str:

@@ -31,7 +31,6 @@ class UnigramModel:
 
     def __init__(self, model_bytes: bytes):
         proto = _parse(model_bytes)
-        _refuse_unsupported(proto)
         self.spec = proto.normalizer_spec
         self.space = SPACE_MARK if self.spec.escape_whitespaces else b" "
         self.pieces = [piece.piece.encode() for piece in proto.pieces]
@@ -74,10 +73,6 @@ def _parse(model_bytes):
             "A SentencePiece model was expected. Received: "
             f"{len(model_bytes)} bytes that are not one"
         )
-    return proto
-
-
-def _refuse_unsupported(proto):
     trainer, charsmap = proto.trainer_spec, proto.denormalizer_spec.precompiled_charsmap
     is_unigram = trainer.model_type == trainer.UNIGRAM
     if not is_unigram or trainer.treat_whitespace_as_suffix or charsmap:
@@ -88,3 +83,4 @@ def _refuse_unsupported(proto):
             f"{trainer.treat_whitespace_as_suffix}, denormalizer_spec of "
             f"{len(charsmap)} bytes"
         )
+    return proto

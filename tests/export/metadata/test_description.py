@@ -216,7 +216,7 @@ def test_command_prints_table_or_json(file, described, capsys):
     "name, end",
     [
         ("none.tflite", "none.tflite: No such file or directory.\n"),
-        ("", "describes a SavedModel.\n"),
+        ("", "Is a directory.\n"),
         ("damaged.tflite", "not match its checksum. Copy or export it again.\n"),
         ("hub:me/tiny", "keras-vanilla export hub:me/tiny translator.tflite\n"),
     ],

@@ -158,7 +158,7 @@ def test_failure_leaves_nothing_that_blocks_retry(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"max_length": 1, "beam_size": 3, "max_source_length": 2},
+        {"max_length": 3, "beam_size": 3, "max_source_length": 2},
         {"beam_size": 30, "quantize": None, "check": "structure"},
     ],
     ids=str,

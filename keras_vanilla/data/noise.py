@@ -84,13 +84,6 @@ def as_people_write(
     return source, target
 
 
-def in_upper_case(
-    source: str, target: str, random: Random, words: Sequence[str]
-) -> tuple[str, str]:
-    """The source in capitals."""
-    return source.upper(), target
-
-
 def with_thing_to_copy(
     source: str, target: str, random: Random, words: Sequence[str]
 ) -> tuple[str, str]:
@@ -130,7 +123,10 @@ def with_thing_to_copy(
 # several times as many pieces, and a thing to copy about ten, so both have separate
 # batches. Half of all texts stay as they are.
 IN_ALL = Noise("people", 1.0, as_people_write)
-BESIDE = (Noise("upper", 0.1, in_upper_case), Noise("copy", 0.25, with_thing_to_copy))
+BESIDE = (
+    Noise("upper", 0.1, lambda source, target, *_: (source.upper(), target)),
+    Noise("copy", 0.25, with_thing_to_copy),
+)
 
 
 class NoisyIds:
@@ -290,13 +286,7 @@ def _other(word, random, words):
 
 
 def random_thing(random: Random, words: Sequence[str]) -> str:
-    """A number, date, address, e-mail address, name, emoji, symbols or foreign words.
-
-    Args:
-        random: `random.Random`, which determines the result.
-        words: list of str, from which names and addresses are made; if it is empty,
-            they are made from letters.
-    """
+    """Something to copy, such as a number, an address, a name of `words`, or emoji."""
     (make,) = random.choices(list(THINGS), THINGS.values())
     return make(random, words)
 

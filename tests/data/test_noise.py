@@ -12,10 +12,10 @@ import sentencepiece
 from keras_vanilla._graphemes import words_of_letters
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.data.noise import (
+    BESIDE,
     JOINER,
     THINGS,
     as_people_write,
-    in_upper_case,
     lines_with_noise,
     random_thing,
     with_thing_to_copy,
@@ -198,7 +198,7 @@ def test_texts_without_letters(text):
         }
         source, target = with_thing_to_copy(text, text, chance, [])
         assert source == target != text
-    assert in_upper_case(text, "y", chance, []) == (text.upper(), "y")
+    assert BESIDE[0].change(text, "y", chance, []) == (text.upper(), "y")
 
 
 def test_same_thing_is_in_both_texts():

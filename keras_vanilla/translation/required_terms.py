@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_vanilla._checks import check_choice, some_of
+from keras_vanilla._checks import check_choice, check_line, some_of
 from keras_vanilla._graphemes import with_marks
 from keras_vanilla.decoding import Terms
 from keras_vanilla.decoding.hypothesis_end import output_length
@@ -285,28 +285,21 @@ def warn_unmet(unmet: Sequence[Sequence[str]]) -> None:
 
 
 def _checked_terms(terms):
-    if terms is None:
-        return {}
-    pairs = list(terms.items()) if isinstance(terms, Mapping) else [(terms, None)]
-    for pair in pairs:
-        if not all(isinstance(each, str) for each in pair):
-            raise TypeError(
-                "`terms` must be a dict of str, the translation of each term. "
-                f"Received: {terms!r:.60}"
-            )
+    if not isinstance(terms, Mapping | None):
+        raise TypeError(
+            "`terms` must be a dict of str, the translation of each term. "
+            f"Received: {terms!r:.60}"
+        )
+    terms = dict(terms or {})
+    for number, pair in enumerate(terms.items(), start=1):
+        for each in pair:
+            check_line(number, each, "`terms`: term or translation")
         if not all(map(str.strip, pair)):
             raise ValueError(
                 "A term of `terms` and its translation must not be empty. Received: "
                 f"{pair[0]!r}: {pair[1]!r}"
             )
-        for each in pair:
-            try:
-                each.encode()
-            except UnicodeEncodeError:
-                raise ValueError(
-                    f"A term of `terms` holds half a character: {each!r:.60}"
-                ) from None
-    return dict(pairs)
+    return terms
 
 
 def _checked_copy(copy):

@@ -109,12 +109,6 @@ def test_other_source_tokens_do_not_count(source_end, first):
         np.testing.assert_array_equal(attended[:count], expected)
 
 
-def test_model_may_have_nothing_to_be_noted():
-    model, search = make_decisive_model(0.8), {"max_length": 3, "return_notes": True}
-    *_, notes = greedy_search(model, SOURCES, **search)
-    assert set(notes) == {"log_probs"}
-
-
 @pytest.mark.parametrize("layers, layer", [(1, 0), (2, 1), (3, 2), (6, 4), (12, 10)])
 def test_layer_that_aligns_best(layers, layer):
     assert alignment_layer(layers) == layer

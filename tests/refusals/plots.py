@@ -85,8 +85,7 @@ FILES = {  # -> arguments of the command
     r"\.png, \.svg or \.pdf.*picture": "positions m.keras A -o {}/picture",
 }
 MISSING = {
-    "no.keras": "training {}/no.keras -o {}/a.png",
-    "no history.csv": "training {} -o {}/a.png",
+    "no .*/history.csv": "training {} -o {}/a.png",
 }
 ROWS = [
     Refusal("no matplotlib", without_matplotlib, r"\[notebooks\]", ImportError),

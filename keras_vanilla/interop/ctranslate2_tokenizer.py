@@ -1,5 +1,6 @@
 """Converts CTranslate2's vocabularies to our tokenizers, and back."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -61,9 +62,10 @@ def tokenizer_from_ctranslate2(
             side[special[name]] = token
     check_tokens(folder, sides)
     paths = _models(folder)
-    plain = _plain_tokenizer(paths)
-    if plain is not None and vocabularies(plain, "A CTranslate2 model") == sides:
-        if plain.get_config() == special:
+    with contextlib.suppress(ValueError):  # special ids that no `Tokenizer` has
+        plain = Tokenizer.from_files(*paths)
+        is_plain = plain.get_config() == special
+        if is_plain and vocabularies(plain, "A CTranslate2 model") == sides:
             return plain
     models = [
         _with_start(model_of_tokens(path, side), special["start_id"], special["pad_id"])
@@ -118,14 +120,6 @@ def _models(folder: Path) -> list[Path]:
         f"{folder} must have SentencePiece models: {FILES[0]} and {FILES[1]}, or "
         f"{SHARED_FILE} for both languages. Copy them there."
     )
-
-
-def _plain_tokenizer(paths: Sequence[Path]) -> Tokenizer | None:
-    """Returns the tokenizer of the models, if their special ids match."""
-    try:
-        return Tokenizer.from_files(*paths)
-    except ValueError:
-        return None
 
 
 def _with_start(model: bytes, start_id: int, pad_id: int) -> bytes:

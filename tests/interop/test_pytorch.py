@@ -1,5 +1,7 @@
 """Models around `torch.nn.Transformer`, in and out: the same logits."""
 
+import math
+
 import numpy as np
 import pytest
 from checks import array, randomize
@@ -31,11 +33,59 @@ VARIANTS = [
 ]
 
 
-def tutorial_model(**settings):
-    from .pytorch_tutorial import TutorialModel
+class Embedded(torch.nn.Module):
+    def __init__(self, vocabulary_size):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(vocabulary_size, SIZES["d_model"])
 
+    def forward(self, ids):
+        return self.embedding(ids) * math.sqrt(SIZES["d_model"])
+
+
+class Positions(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        d_model = SIZES["d_model"]
+        steps = torch.arange(LENGTH).float().unsqueeze(1)
+        rates = torch.exp(-torch.arange(0, d_model, 2) * math.log(10_000) / d_model)
+        table = torch.zeros(LENGTH, d_model)
+        table[:, 0::2] = torch.sin(steps * rates)
+        table[:, 1::2] = torch.cos(steps * rates)
+        self.register_buffer("pos_embedding", table.unsqueeze(1))
+
+    def forward(self, x):
+        return x + self.pos_embedding[: x.size(0)]
+
+
+class TutorialModel(torch.nn.Module):
+    """The model of PyTorch's tutorial: ids (S, B) and (T, B) to logits (T, B, V)."""
+
+    def __init__(self, target_size=TARGET, **settings):
+        super().__init__()
+        self.transformer = torch.nn.Transformer(**SIZES, **settings)
+        self.generator = torch.nn.Linear(SIZES["d_model"], target_size)
+        self.src_tok_emb = Embedded(SOURCE)
+        self.tgt_tok_emb = Embedded(target_size)
+        self.positional_encoding = Positions()
+
+    def forward(self, source, target):
+        causal = torch.ones(len(target), len(target), dtype=torch.bool).triu(1)
+        source_pads, target_pads = ((x == IDS["pad_id"]).T for x in (source, target))
+        return self.generator(
+            self.transformer(
+                self.positional_encoding(self.src_tok_emb(source)),
+                self.positional_encoding(self.tgt_tok_emb(target)),
+                tgt_mask=causal,
+                src_key_padding_mask=source_pads,
+                tgt_key_padding_mask=target_pads,
+                memory_key_padding_mask=source_pads,
+            )
+        )
+
+
+def tutorial_model(**settings):
     torch.manual_seed(0)
-    model = TutorialModel(SIZES, SOURCE, TARGET, LENGTH, pad_id=1, **settings).eval()
+    model = TutorialModel(**settings).eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight += 0.1 * torch.randn_like(weight)
@@ -108,8 +158,6 @@ def test_out_and_in_again(settings, ours):
 
 
 def test_our_own_model_computes_the_same_in_pytorch():
-    from .pytorch_tutorial import TutorialModel
-
     model = randomize(
         Transformer(
             SOURCE,
@@ -126,7 +174,7 @@ def test_our_own_model_computes_the_same_in_pytorch():
         )
     )
     state = {name: torch.tensor(each) for name, each in to_pytorch(model).items()}
-    theirs = TutorialModel(SIZES, SOURCE, SOURCE, LENGTH, pad_id=1).eval()
+    theirs = TutorialModel(SOURCE).eval()
     theirs.load_state_dict(state)
     inputs = {name: np.where(x >= SOURCE, 4, x) for name, x in feed().items()}
     real = inputs["target_ids"] != 1

@@ -52,7 +52,8 @@ class Progress:
         if on_terminal:
             self._bar, self._task = _bar(description, total, self._stream)
         # Time and count of the last drawings.
-        self._drawings = collections.deque([(self._started, 0)])
+        kept = DRAWINGS_OF_SPEED if self._bar else 1
+        self._drawings = collections.deque([(self._started, 0)], kept)
 
     def update(self, count: int = 1, **values: Any) -> None:
         """Adds to the count.
@@ -118,8 +119,6 @@ class Progress:
                 print(line, file=self._stream, flush=True)
         self._shown = time.monotonic()
         self._drawings.append((self._shown, self.count))
-        if len(self._drawings) > (DRAWINGS_OF_SPEED if self._bar else 1):
-            self._drawings.popleft()
 
 
 def minutes(seconds: float) -> str:
@@ -132,11 +131,12 @@ def _bar(description, total, stream):
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    text = TextColumn("{task.description} {task.fields[status]}", markup=False)
-    bar = (BarColumn(bar_width=12), TimeRemainingColumn(compact=True))
+    columns = [TextColumn("{task.description}", markup=False)]
+    columns += [BarColumn(bar_width=12)] if total else []
+    columns += [TextColumn("{task.fields[status]}", markup=False)]
+    columns += [TimeRemainingColumn(compact=True)] if total else []
     progress = Progress(
-        text,
-        *(bar if total else ()),
+        *columns,
         console=Console(file=stream, markup=False, highlight=False),
         auto_refresh=False,  # a separate thread would outlive a killed program
         redirect_stdout=False,

@@ -29,9 +29,8 @@ from keras_vanilla.export.conversion import (
     require_tensorflow,
     structure_faults,
 )
-from keras_vanilla.export.metadata.description import Description
+from keras_vanilla.export.metadata.description import Description, model_card
 from keras_vanilla.export.metadata.flatbuffer import with_description
-from keras_vanilla.export.metadata.model_card import model_card
 from keras_vanilla.export.signatures import GRAPHS, VOCABULARY, vocabulary_entry
 from keras_vanilla.translation import Translator
 

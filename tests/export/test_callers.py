@@ -14,9 +14,8 @@ import echo_file
 import pytest
 
 from keras_vanilla.cli import parser
-from keras_vanilla.export.metadata.description import Description
+from keras_vanilla.export.metadata.description import Description, model_card
 from keras_vanilla.export.metadata.flatbuffer import unpacked, with_description
-from keras_vanilla.export.metadata.model_card import model_card
 
 FOLDER = Path(__file__).resolve().parents[2] / "export"
 GUIDE = (FOLDER / "README.md").read_text(encoding="utf-8")

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from keras_vanilla.export.metadata.description import Description
-from keras_vanilla.export.metadata.model_card import model_card
+from keras_vanilla.export.metadata.description import Description, model_card
 
 TEXTS = st.text(st.sampled_from("ab1 \\`*_[]()<>|~&$#!:/-+.\n\té猫\"'"), min_size=1)
 

@@ -226,10 +226,6 @@ class BulkTranslator:
             KeyError: if there is no such column.
             TypeError: if the column contains anything but str.
         """
-        if self.column not in batch:
-            raise KeyError(
-                f"There is no column {self.column!r}. Received: {', '.join(batch)}"
-            )
         results = self.translate(np.asarray(batch[self.column], object).tolist())
         texts, problems = zip(*results, strict=True) if results else ((), ())
         columns = {"translation": texts, "problem": problems}

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -42,7 +41,11 @@ def with_ray(
     """
     if not shards:
         return
-    ray = _ray()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports
+    try:
+        import ray
+    except ImportError as error:
+        raise extra_missing("Workers of Ray", "ray", "ray") from error
     from ray.exceptions import RayActorError, RayTaskError
     from ray.util import ActorPool
 
@@ -84,28 +87,12 @@ class _Worker:
         return sum(self._translator.translate(shard))
 
 
-def _ray():
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports
-    try:
-        import ray
-    except ImportError as error:
-        raise extra_missing("Workers of Ray", "ray", "ray") from error
-    return ray
-
-
 def _workers_and_cores(ray, workers, threads):
     """Returns the number of workers, and the number of cores per worker."""
     machines = sum(node["Alive"] for node in ray.nodes())
     cores = int(ray.cluster_resources().get("CPU", 1))
     workers = workers or machines
-    threads = threads or max(1, cores // workers)
-    if workers * threads > cores:
-        warnings.warn(
-            f"{workers} workers of {threads} threads reserve {workers * threads} "
-            f"cores, and Ray has {cores}: the others wait until it has more.",
-            stacklevel=2,
-        )
-    return workers, threads
+    return workers, threads or max(1, cores // workers)
 
 
 @contextlib.contextmanager

@@ -42,6 +42,7 @@ from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.tokenizer.protocol import BATCH_ATTRIBUTES, check_tokenizer
 
 NAME = "token_cache.ids"
+FACTS = ("path", "size", "mtime_ns", "sha256", "lines")  # of a text file
 LINES_AT_ONCE = 4_096
 VERSION = 5
 CHECKSUM_BYTES = 32
@@ -141,25 +142,23 @@ class TokenCache:
         """
         check_tokenizer(tokenizer, BATCH_ATTRIBUTES)
         folder, paths = Path(folder), paired_paths(source, target)
-        cache = None
         try:
-            cache, reason = cls(folder), None
-        except FileNotFoundError:
-            reason = "there is none"
-        except ValueError:
-            reason = "it is damaged or of another version"
-        files = _text_files(paths, cache._files if cache is not None else [])
+            cache = cls(folder)
+        except (FileNotFoundError, ValueError):
+            cache = None
+        files = _text_files(paths, cache._files if cache else [])
         for pair, source, target in zip(paths, files[::2], files[1::2], strict=True):
             check_line_counts(*pair, source["lines"], target["lines"])
             same = bool(source["lines"]) and source["sha256"] == target["sha256"]
             refuse_copies(*pair, same)
         made_of = [tokenizer.digest, [file["sha256"] for file in files]]
-        if cache is not None and cache._made_of != made_of:
-            changed = "text" if cache._made_of[0] == made_of[0] else "tokenizer"
-            reason = f"the {changed} has changed"
-        if reason:
+        if cache is None or cache._made_of != made_of:
             if progress and (folder / NAME).exists():
-                print(f"{folder} is made again: {reason}.", file=progress)
+                print(
+                    f"{folder} is made again: the text or the tokenizer has changed, "
+                    "or it is damaged or of another version.",
+                    file=progress,
+                )
             with folder_lock(folder):
                 _make(folder, paths, tokenizer, made_of, files, progress)
                 cache = cls(folder)
@@ -262,7 +261,7 @@ def _text_files(paths, known):
     A file with the path, size and time of one of the `known` files counts as unchanged
     and is not read.
     """
-    known = {(file["path"], file["size"], file["mtime_ns"]): file for file in known}
+    known = {tuple(file[name] for name in FACTS[:3]): file for file in known}
 
     def described(path):
         refuse_pipe(path)
@@ -273,9 +272,7 @@ def _text_files(paths, known):
         with open(path, "rb") as text:
             digest = hashlib.file_digest(text, "sha256").hexdigest()
         values = *stamp, digest, count_lines(path)
-        return dict(
-            zip(("path", "size", "mtime_ns", "sha256", "lines"), values, strict=True)
-        )
+        return dict(zip(FACTS, values, strict=True))
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return list(threads.map(described, itertools.chain.from_iterable(paths)))

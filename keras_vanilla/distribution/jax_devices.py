@@ -5,6 +5,7 @@ import os
 
 import keras
 
+from keras_vanilla._checks import check_choice
 from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.replicas import replicas_in_force
 
@@ -60,11 +61,7 @@ def distribution(name: str = "auto") -> contextlib.AbstractContextManager:
         "multi-worker": _multi_worker,
         "tpu": _tpu,
     }
-    if name not in ("auto", *makers):
-        raise ValueError(
-            f"Unknown strategy {name!r}. On JAX choose one of: auto, "
-            f"{', '.join(makers)}"
-        )
+    check_choice("name", name, ("auto", *makers))
     return _in_force(makers[_best() if name == "auto" else name]())
 
 

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 import keras
 
+from keras_vanilla._checks import check_choice
 from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.replicas import workers_of
-
-STRATEGIES = ("auto", "single", "mirrored", "multi-worker", "tpu")
 
 
 @contextlib.contextmanager
@@ -52,19 +51,12 @@ def strategy(name: str = "auto") -> contextlib.AbstractContextManager:
         ValueError: if the name is unknown, or the strategy cannot work here.
     Source: Vaswani et al. 2017, section 5.2: 8 GPUs.
     """
+    check_choice("name", name, ("auto", "single", "mirrored", "multi-worker", "tpu"))
     with _SCOPES[keras.backend.backend()](name) as scope:
         yield scope
 
 
-def _check_name(name):
-    if name not in STRATEGIES:
-        raise ValueError(
-            f"Unknown strategy {name!r}. Choose one of: {', '.join(STRATEGIES)}"
-        )
-
-
 def _of_torch(name):
-    _check_name(name)
     if name not in ("auto", "single"):
         raise ValueError(
             f"The strategy {name!r} needs the TensorFlow or the JAX backend: on "
@@ -81,7 +73,6 @@ def _of_jax(name):
 
 @contextlib.contextmanager
 def _of_tensorflow(name):
-    _check_name(name)
     if keras.distribution.distribution() is not None:
         raise ValueError(
             "A `keras.distribution` is set, which Keras ignores on the TensorFlow "

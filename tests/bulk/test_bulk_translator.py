@@ -23,20 +23,11 @@ def test_batch_gets_translations_and_problems(
     np.testing.assert_array_equal(batch["number"], np.arange(9))
 
 
-def test_given_batch_is_unchanged(bulk, unseen_sentences):
-    given = {"text": unseen_sentences[:2]}
-    bulk(given)
-    assert given == {"text": unseen_sentences[:2]}
-
-
-def test_other_column_name(trained_file, unseen_sentences):
+def test_given_batch_is_unchanged_and_column_is_chosen(trained_file, unseen_sentences):
     bulk = BulkTranslator(trained_file, column="english")
-    texts = np.array(unseen_sentences[:3])  # NumPy's own strings
-    assert len(bulk({"english": texts})["translation"]) == 3
-
-
-def test_empty_batch(bulk):
-    assert bulk({"text": np.array([], object)})["translation"].shape == (0,)
+    given = {"english": np.array(unseen_sentences[:3])}  # NumPy's own strings
+    assert len(bulk(given)["translation"]) == 3 and given.keys() == {"english"}
+    assert bulk({"english": np.array([], object)})["translation"].shape == (0,)
 
 
 @pytest.mark.parametrize("text", [None, 3, b"one"])

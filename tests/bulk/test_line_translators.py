@@ -26,7 +26,7 @@ def model(request, trained_translator, tmp_path_factory):
     return path
 
 
-def test_translates_as_the_translator(model, trained_translator, unseen_sentences):
+def test_lines_are_those_of_translator(model, trained_translator, unseen_sentences):
     lines = [*unseen_sentences[:30], "", "  "]
     results = open_line_translator(model)(lines)
     assert results == [LineTranslation(t) for t in trained_translator.translate(lines)]
@@ -39,16 +39,12 @@ def test_long_line_is_named_and_others_translated(
     first, long, last = open_line_translator(model)([sentence, LONG, sentence])
     (expected,) = trained_translator.translate([sentence])
     assert first == last == LineTranslation(expected)
-    assert long.text == ""
-    assert "takes" in long.problem
+    assert long.text == "" and "takes" in long.problem
+    (alone,) = open_line_translator(model)([LONG])
+    assert alone == long and open_line_translator(model)([]) == []
 
 
-def test_single_long_line_is_named(model):
-    (result,) = open_line_translator(model)([LONG])
-    assert result.problem
-
-
-def test_blank_lines_do_not_run_the_model(model, monkeypatch):
+def test_blank_lines_do_not_run_model(model, monkeypatch):
     translate = open_line_translator(model)
 
     def refuse(*_, **__):
@@ -60,16 +56,12 @@ def test_blank_lines_do_not_run_the_model(model, monkeypatch):
     assert translate(["", " \t", "\u3000"]) == 3 * [LineTranslation("")]
 
 
-def test_empty_list(model):
-    assert open_line_translator(model)([]) == []
-
-
 def test_translation_without_end_is_named(trained_file, unseen_sentences):
     (result,) = open_line_translator(trained_file, max_length=2)(unseen_sentences[:1])
     assert result.text and "without an end" in result.problem
 
 
-def test_beam_search_equals_the_translators(
+def test_beam_search_equals_that_of_translator(
     trained_file, trained_translator, unseen_sentences
 ):
     settings = {"beam_size": 3, "length_penalty": 1.0}
@@ -101,8 +93,3 @@ def test_file_of_steps_is_refused(small_translator, tmp_path):
     tflite(small_translator, path, form="steps", check="structure")
     with pytest.raises(ValueError, match="must take text. Received.*'steps'"):
         open_line_translator(path)
-
-
-def test_unknown_setting_is_refused(trained_file):
-    with pytest.raises(TypeError, match="beams"):
-        open_line_translator(trained_file, beams=4)

@@ -3,11 +3,10 @@
 import gzip
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from child_process import run
 
 from keras_vanilla._progress import Progress
 from keras_vanilla.bulk import shard as shard_module
@@ -39,6 +38,18 @@ def test_translations_have_the_names_and_lines_of_sources(
     assert re.fullmatch(r"\d+ tokens; the model takes \d+", second[2])
 
 
+def test_removed_and_empty_files_are_translated(sources, out, trained_file):
+    empty = sources[0].with_name("empty.txt")
+    empty.touch()
+    assert translate_shards(trained_file, [empty, sources[0]], out) == (40, 0)
+    assert (out / "empty.txt").read_bytes() == b""
+    assert not (out / "problems.tsv").exists()
+    before = (out / "part-1.txt").read_bytes()
+    (out / "part-1.txt").unlink()
+    translate_shards(trained_file, [empty, sources[0]], out)
+    assert (out / "part-1.txt").read_bytes() == before
+
+
 def test_windows_are_in_order(sources, out, tmp_path, trained_file, monkeypatch):
     translate_shards(trained_file, sources, tmp_path / "whole")
     monkeypatch.setattr(shard_module, "WINDOW", 8)
@@ -47,13 +58,6 @@ def test_windows_are_in_order(sources, out, tmp_path, trained_file, monkeypatch)
     assert progress.count == 74
     for path in [*sources, Path("problems.tsv")]:
         assert text_of(out / path.name) == text_of(tmp_path / "whole" / path.name)
-
-
-def test_empty_file_has_an_empty_translation(out, tmp_path, trained_file):
-    (tmp_path / "empty.txt").touch()
-    assert translate_shards(trained_file, [tmp_path / "empty.txt"], out) == (0, 0)
-    assert (out / "empty.txt").read_bytes() == b""
-    assert not (out / "problems.tsv").exists()
 
 
 def test_finished_files_are_kept(sources, out, trained_file, monkeypatch):
@@ -68,21 +72,9 @@ def test_finished_files_are_kept(sources, out, trained_file, monkeypatch):
     assert (totals, progress.count) == (expected, 0)
 
 
-def test_removed_translation_is_made_again(sources, out, trained_file):
-    translate_shards(trained_file, sources, out)
-    before = (out / "part-1.txt").read_bytes()
-    (out / "part-1.txt").unlink()
-    translate_shards(trained_file, sources, out)
-    assert (out / "part-1.txt").read_bytes() == before
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a process at each write")
 def test_kills_at_each_write_leave_whole_files(tmp_path):
-    run = subprocess.run(
-        [sys.executable, KILLED, tmp_path], capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr
-    assert int(run.stdout) > 25
+    assert int(run(KILLED, tmp_path)) > 25
 
 
 @pytest.mark.parametrize("name", ["part-1.txt", "part-2.txt.gz"])
@@ -128,15 +120,6 @@ def test_another_search_is_refused(settings, sources, out, trained_file):
     translate_shards(trained_file, sources[:1], out)
     with pytest.raises(ValueError, match="begun with another search.*another folder"):
         translate_shards(trained_file, sources, out, **settings)
-
-
-def test_another_model_is_refused(sources, out, trained_file, trained_translator):
-    translate_shards(trained_file, sources[:1], out)
-    other = trained_translator.copy()
-    other.model.set_weights([1.5 * each for each in other.model.get_weights()])
-    other.save(out.parent / "other.keras")
-    with pytest.raises(ValueError, match="begun with another model"):
-        translate_shards(out.parent / "other.keras", sources, out)
 
 
 def test_refused_search_does_not_bind_the_folder(sources, out, trained_file):

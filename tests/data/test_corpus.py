@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from num2words import num2words
 
-from keras_vanilla.data import ParallelCorpus, same_digits
+from keras_vanilla.data import FileLines, ParallelCorpus, same_digits
 from keras_vanilla.data.corpus import read_lines
+from keras_vanilla.data.lines import count_lines, lines_of, names_of, paired_paths
 
 SENTENCE = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
@@ -139,7 +140,7 @@ def test_index_gives_one_pair(letters):
         letters[4]
 
 
-def test_filter_reports_the_lines_left_out(letters):
+def test_filter_reports_lines_left_out(letters):
     kept = letters.filter(lambda source, target: source != "b" and target < "4")
     assert list(kept) == [("a", "1"), ("c", "3")]
     assert kept.line_numbers.tolist() == [1, 4] and kept.origin == "letters"
@@ -163,7 +164,7 @@ def test_digits_of_pairs_are_compared(source, target, same):
     assert len(pairs) == 1 + same and pairs.report.get("filter", []) == [1][same:]
 
 
-def test_sum_has_the_pairs_of_both_and_one_number_per_line(letters):
+def test_sum_has_pairs_of_both_and_one_number_per_line(letters):
     other = ParallelCorpus(["é", "", "f"], ["6", "7", "8"], origin="more")
     both = letters + other
     assert list(both) == [*letters, *other]
@@ -193,7 +194,7 @@ def test_pairs_in_memory_are_a_corpus():
 
 
 @pytest.mark.full
-def test_numbers_are_what_num2words_and_babel_print(numbers):
+def test_numbers_are_those_of_num2words_and_babel(numbers):
     assert len(numbers) == 10_000 + 73_049
     for n in (0, 21, 2371, 9999):
         assert numbers.sources[n] == num2words(n, lang="en")
@@ -209,20 +210,16 @@ def test_numbers_are_what_num2words_and_babel_print(numbers):
     assert numbers.report == {}
 
 
-def test_split_partitions_the_corpus(digits):
+def test_split_partitions_corpus_by_seed(digits):
     rest, valid, test = digits.split(300, 200)
+    one, same, other = (list(digits.split(50, seed=seed)[1]) for seed in (7, 7, 8))
+    assert one == same != other
     assert (len(rest), len(valid), len(test)) == (len(digits) - 500, 300, 200)
     together = np.concatenate([part.line_numbers for part in (rest, valid, test)])
     assert sorted(together) == digits.line_numbers.tolist()
     for part in (valid, test):
         for pair, number in zip(part, part.line_numbers, strict=True):
             assert pair == (digits.sources[number - 1], digits.targets[number - 1])
-
-
-def test_split_depends_on_the_seed(digits):
-    one, same, other = (digits.split(50, seed=seed)[1] for seed in (7, 7, 8))
-    assert list(one) == list(same)
-    assert list(one) != list(other)
 
 
 SHARED = st.lists(
@@ -245,3 +242,40 @@ def test_split_keeps_shared_sentences_together(pairs, size, seed):
     assert not set(rest.sources) & set(part.sources)
     assert not set(rest.targets) & set(part.targets)
     assert sorted([*rest, *part]) == sorted(pairs)
+
+
+# Files
+
+
+def test_file_lines_are_read_again(tmp_path):
+    files = write(tmp_path / "a", "\ufeffone\r\n\nthrée\u2028\n"), tmp_path / "b.gz"
+    write(files[1], "four\nfive")
+    lines = FileLines(*files)
+    for _ in range(2):
+        assert list(lines) == ["one", "", "thrée\u2028", "four", "five"]
+    assert len(lines) == 5
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text("ab\n\r\x85", max_size=12), st.sampled_from(["", ".gz"]))
+def test_lines_are_counted_as_they_are_read(tmp_path_factory, text, suffix):
+    path = write(tmp_path_factory.mktemp("lines") / f"a{suffix}", text)
+    assert count_lines(path) == len(list(lines_of(path)))
+
+
+def test_one_path_is_one_pair_of_files(tmp_path):
+    assert paired_paths("a", tmp_path / "b") == [("a", str(tmp_path / "b"))]
+    assert paired_paths(iter(["a", "c"]), ("b", "d")) == [("a", "b"), ("c", "d")]
+
+
+def test_line_counts_are_compared_per_pair_of_files(tmp_path):
+    texts = {"s0": "a\nb\n", "s1": "c\n", "t0": "1\n", "t1": "2\n3"}
+    paths = [write(tmp_path / name, text) for name, text in texts.items()]
+    with pytest.raises(ValueError, match="s0 and .*t0: 2 source lines, 1 target lines"):
+        ParallelCorpus.from_files(paths[:2], paths[2:])
+
+
+def test_many_files_have_short_name():
+    files = [(f"s{n}", f"t{n}") for n in range(9)]
+    assert names_of(files) == "s0, s1, s2, ... and t0, t1, t2, ..."
+    assert names_of(files[:1]) == "s0 and t0"

@@ -101,20 +101,6 @@ def test_duplicates(corpus_of, tokenizer):
     )
 
 
-def test_digest_covers_filters(tokenizer):
-    corpus = ParallelCorpus(WORDS, WORDS)
-    settings = [
-        {},
-        {"max_length_ratio": 9.0},
-        {"drop_duplicates": True},
-        {"max_length_ratio": 9.0, "drop_duplicates": True},
-    ]
-    digests = {quiet_batches(corpus, tokenizer, **each).digest for each in settings}
-    assert len(digests) == 4
-    off = {"max_length_ratio": None, "drop_duplicates": False}
-    assert quiet_batches(corpus, tokenizer, **off).digest in digests
-
-
 def store_of(pairs):
     """An `IdStore` of (source, target) ids."""
     sizes = SimpleNamespace(vocabulary_size=1 << 17, target_vocabulary_size=1 << 17)

@@ -64,16 +64,3 @@ def test_ids_take_two_bytes_where_both_vocabularies_fit(sizes, dtype):
     ids, lengths = flat_ids(*rows, tokenizer_of(*sizes))
     assert ids.dtype == dtype and lengths.tolist() == [2, 2]
     assert ids.tolist() == [sizes[0] - 1, 0, sizes[1] - 1, 0]
-
-
-@pytest.mark.parametrize(
-    "rows, message",
-    [
-        (([[3, 7]], [[3]]), "Id 7 is outside the tokenizer's vocabulary of 7"),
-        (([[6]], [[6, 11]]), "Id 11 is outside the tokenizer's vocabulary of 11"),
-        (([[6]], [[-1]]), "Id -1 is outside the tokenizer's vocabulary of 11"),
-    ],
-)
-def test_ids_outside_the_vocabulary_of_their_side_are_refused(rows, message):
-    with pytest.raises(ValueError, match=message):
-        flat_ids(*rows, tokenizer_of(7, 11))

@@ -30,7 +30,7 @@ def fit(model, rows=4, sizes=(5, 3, 7, 2), scale=1.0):
 @pytest.mark.parametrize(
     ("name", "replicas"), [("single", 1), ("auto", 1), ("mirrored", 4)]
 )
-def test_batches_are_told_how_many_share_them(name, replicas):
+def test_scope_has_its_replicas(name, replicas):
     with distribution(name):
         assert replicas_in_force() == Replicas(replicas, 0, replicas)
     assert keras.distribution.distribution() is None
@@ -53,7 +53,7 @@ def test_weights_of_any_scale_train_the_same(micro_batches):
             np.testing.assert_allclose(value, expected, atol=1e-6)
 
 
-def test_an_inner_scope_gives_way_to_the_outer_one_again():
+def test_outer_scope_is_restored():
     with distribution("mirrored") as outer:
         with distribution("single"):
             assert keras.distribution.distribution() is None
@@ -61,29 +61,28 @@ def test_an_inner_scope_gives_way_to_the_outer_one_again():
 
 
 @pytest.mark.parametrize(
-    ("backend", "devices", "name"),
-    [("tpu", 8, "tpu"), ("gpu", 2, "mirrored"), ("gpu", 1, "single")],
+    ("backend", "devices", "processes", "name"),
+    [
+        ("tpu", 8, "1", "tpu"),
+        ("gpu", 2, "1", "mirrored"),
+        ("gpu", 1, "1", "single"),
+        ("gpu", 1, "2", "multi-worker"),
+    ],
 )
-def test_auto_takes_what_there_is(backend, devices, name, monkeypatch):
+def test_auto_takes_what_there_is(backend, devices, processes, name, monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
     monkeypatch.setattr(jax, "local_device_count", lambda: devices)
+    monkeypatch.setenv(PROCESSES, processes)
     assert jax_devices._best() == name
 
 
-def test_auto_takes_several_processes_where_they_are_named(monkeypatch):
-    monkeypatch.setenv(PROCESSES, "1")
-    assert jax_devices._best() == "single"
-    monkeypatch.setenv(PROCESSES, "2")
-    assert jax_devices._best() == "multi-worker"
-
-
-def test_a_tpu_host_shares_batches_over_its_cores(monkeypatch):
+def test_tpu_host_shares_batches(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
     with distribution("tpu"):
         assert replicas_in_force() == Replicas(4, 0, 4)
 
 
-def test_rows_that_cannot_be_split_evenly_are_refused():
+def test_uneven_rows_are_refused():
     with distribution("mirrored"):
         model = make_model()
         model.compile("sgd", SmoothedCrossentropy())
@@ -91,56 +90,43 @@ def test_rows_that_cannot_be_split_evenly_are_refused():
             fit(model, rows=3)
 
 
-def test_one_device_is_refused_where_two_are_needed(monkeypatch):
-    monkeypatch.setattr(jax, "local_devices", lambda: ["cpu:0"])
-    with pytest.raises(ValueError, match="'mirrored' needs two .* Received: cpu:0"):
-        distribution("mirrored")
+TOGETHER = {ADDRESSES: "localhost:1", PROCESSES: "2", PROCESS: "1"}
+REFUSED = [
+    ("mirrored", None, "'mirrored' needs two .* Received: cpu:0"),
+    ("tpu", {}, "needs a TPU .* Received: cpu devices"),
+    ("horovod", {}, "'auto', 'single', .*'tpu'. Rec.*'horovod'"),
+    ("multi-worker", {}, "Received: no .*ADDRESSES, .*PROCESSES, .*_ID"),
+    ("multi-worker", {ADDRESSES: "a:1", PROCESS: "0"}, f"Received: no {PROCESSES}"),
+    *(
+        ("multi-worker", {**TOGETHER, **changed}, message)
+        for changed, message in (
+            ({PROCESSES: "two"}, "Received: 'two' and '1'"),
+            ({PROCESSES: "1", PROCESS: "0"}, "Received: '1' and '0'"),
+            ({PROCESS: "2"}, "Received: '2' and '2'"),
+            ({ADDRESSES: "a"}, "host:port.* Received: 'a'"),
+            ({ADDRESSES: "a:1,b"}, "Received: 'b'"),
+            ({}, "must be entered before JAX computes"),
+        )
+    ),
+]
 
 
-def test_no_tpu_is_refused():
-    with pytest.raises(ValueError, match="needs a TPU .* Received: cpu devices"):
-        distribution("tpu")
-
-
-def test_an_unknown_name_is_refused_with_the_choices():
-    with pytest.raises(ValueError, match="'horovod'. .*: auto, single, .*tpu"):
-        distribution("horovod")
-
-
-@pytest.mark.parametrize(
-    ("environment", "message"),
-    [
-        ({}, "'mirrored' or 'single'. Received: no .*ADDRESSES, .*PROCESSES, .*_ID"),
-        ({ADDRESSES: "a:1", PROCESS: "0"}, f"Received: no {PROCESSES}"),
-        ({ADDRESSES: "a:1", PROCESSES: "two", PROCESS: "0"}, "Received: 'two' and '0'"),
-        ({ADDRESSES: "a:1", PROCESSES: "1", PROCESS: "0"}, "Received: '1' and '0'"),
-        ({ADDRESSES: "a:1", PROCESSES: "2", PROCESS: "2"}, "Received: '2' and '2'"),
-        ({ADDRESSES: "a", PROCESSES: "2", PROCESS: "0"}, "host:port.* Received: 'a'"),
-        ({ADDRESSES: "a:1,b", PROCESSES: "2", PROCESS: "0"}, "Received: 'b'"),
-    ],
-)
-def test_an_environment_that_names_no_processes_is_refused(
-    environment, message, monkeypatch
-):
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+@pytest.mark.parametrize(("name", "environment", "message"), REFUSED)
+def test_strategy_is_refused(name, environment, message, monkeypatch):
+    jax.devices()  # JAX has begun
+    if environment is None:
+        monkeypatch.setattr(jax, "local_devices", lambda: ["cpu:0"])
+    for variable, value in (environment or {}).items():
+        monkeypatch.setenv(variable, value)
     with pytest.raises(ValueError, match=message):
-        distribution("multi-worker")
+        distribution(name)
 
 
-def test_joining_after_jax_has_begun_is_refused(monkeypatch):
-    jax.devices()
-    for name, value in ((ADDRESSES, "localhost:1"), (PROCESSES, "2"), (PROCESS, "1")):
-        monkeypatch.setenv(name, value)
-    with pytest.raises(ValueError, match="must be entered before JAX computes"):
-        distribution("multi-worker")
-
-
-def test_other_failures_to_join_are_told_as_they_are(monkeypatch):
+def test_other_failures_are_raised_unchanged(monkeypatch):
     def fail():
         raise RuntimeError("no route to host")
 
-    for name, value in ((ADDRESSES, "localhost:1"), (PROCESSES, "2"), (PROCESS, "1")):
+    for name, value in TOGETHER.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(keras.distribution, "initialize", fail)
     with pytest.raises(RuntimeError, match="no route to host"):
@@ -158,7 +144,7 @@ def test_training_in_another_scope_is_refused():
         jax_devices.refuse_another_scope(model)
 
 
-def test_an_optimizer_from_outside_the_scope_is_refused():
+def test_optimizer_from_outside_scope_is_refused():
     optimizer = keras.optimizers.SGD()
     with distribution("mirrored"):
         model = make_model(**EVEN)

@@ -16,10 +16,10 @@ import jax
 import keras
 import numpy as np
 from checks import array, randomize
-from word_reversal import dutch, english_sentences
+from word_reversal import corpus, dutch, english_sentences
 
 from keras_vanilla import Transformer
-from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.data import batches
 from keras_vanilla.distribution.jax_devices import distribution
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training import (
@@ -33,17 +33,14 @@ LINES = english_sentences(100, 7)
 TOKENIZER = Tokenizer.train(lines=[*LINES, *map(dutch, LINES)], vocabulary_size=314)
 
 
-def corpus(count, seed):
-    sources = english_sentences(count, seed, lengths=range(1, 4))
-    return ParallelCorpus(sources, map(dutch, sources))
-
-
 def data(rows):
     shape = {"tokens_per_batch": rows * WIDTH, "max_tokens": WIDTH, "widths": [WIDTH]}
     shape["static_shapes"] = True
-    train = batches(corpus(rows * STEPS - 3, 0), TOKENIZER, seed=3, **shape)
+    train = batches(
+        corpus(rows * STEPS - 3, 0, range(1, 4)), TOKENIZER, seed=3, **shape
+    )
     assert train.steps_per_epoch == STEPS
-    return train, batches(corpus(17, 1), TOKENIZER, shuffle=False, **shape)
+    return train, batches(corpus(17, 1, range(1, 4)), TOKENIZER, shuffle=False, **shape)
 
 
 def per_replica_mean(inputs, labels, weights):

@@ -16,7 +16,6 @@ import pytest
 from child_process import environment
 
 from keras_vanilla.distribution import replicas
-from keras_vanilla.distribution.jax_devices import distribution
 
 pytestmark = pytest.mark.full
 
@@ -90,14 +89,14 @@ def difference(run, reference):
 
 
 @pytest.mark.parametrize("name", ["mirrored-0", "multi-worker-0", "multi-worker-1"])
-def test_fifty_steps_end_where_one_device_ends(name, runs):
+def test_several_devices_train_what_one_trains(name, runs):
     run, reference = runs[0][name], runs[0]["single-0"]
     assert difference(run, reference) < 1e-3
     for shown in (key for key in reference if key.startswith("shown/")):
         np.testing.assert_allclose(run[shown], reference[shown], rtol=1e-5)
 
 
-def test_dividing_by_a_replicas_own_tokens_would_show(runs):
+def test_mean_of_each_replica_would_show(runs):
     mistaken = runs[0]["mirrored+per-replica-mean-0"]
     assert difference(mistaken, runs[0]["single-0"]) > 1e-2
 
@@ -113,7 +112,7 @@ def test_two_processes_read_each_pair_once(runs):
 
 
 @pytest.mark.parametrize("name", ["mirrored", "multi-worker"])
-def test_what_process_0_saves_is_the_whole_model(name, runs):
+def test_process_0_saves_whole_model(name, runs):
     found, folder = runs
     model = keras.models.load_model(folder / f"{name}.keras", compile=False)
     for weight in model.weights:
@@ -122,7 +121,7 @@ def test_what_process_0_saves_is_the_whole_model(name, runs):
         )
 
 
-def test_all_that_holds_on_four_devices():
+def test_one_process_has_four_devices():
     settings = ("-q", "--noconftest", "-p", "no:cacheprovider")
     arguments = ("-m", "pytest", *settings, HERE / "jax_on_four_devices.py")
     with started(*arguments, devices=4) as process:
@@ -132,9 +131,7 @@ def test_all_that_holds_on_four_devices():
 @pytest.mark.parametrize(
     "processes_of_devices", [[0, 1, 0, 1], [0, 0, 0, 1], [1, 1, 1, 1]], ids=str
 )
-def test_replicas_that_no_process_could_feed_are_refused(
-    processes_of_devices, monkeypatch
-):
+def test_uneven_replicas_are_refused(processes_of_devices, monkeypatch):
     devices = [SimpleNamespace(process_index=i) for i in processes_of_devices]
     mesh = SimpleNamespace(devices=np.array(devices), axis_names=("batch",))
     made = SimpleNamespace(
@@ -145,10 +142,3 @@ def test_replicas_that_no_process_could_feed_are_refused(
         ValueError, match="the same number of replicas, with consecutive"
     ):
         replicas._of_keras()
-
-
-def test_another_backend_is_refused(monkeypatch):
-    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
-    message = "only on the JAX backend. Received: .*'torch'"
-    with pytest.raises(ValueError, match=message):
-        distribution("single")

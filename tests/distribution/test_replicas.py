@@ -18,15 +18,13 @@ def dataset():
     return found.map(lambda row: ({"ids": row}, tf.stack([row, -row], axis=1)))
 
 
-def test_without_a_strategy_there_is_one():
-    assert replicas_in_force() == Replicas(count=1, first=0, here=1)
-
-
-def test_those_of_a_strategy_of_one_process_are_all_here():
+def test_replicas_of_one_process_are_all_here():
+    assert replicas_in_force() == Replicas(1, 0, 1)
     with tf.distribute.OneDeviceStrategy("/CPU:0").scope():
         assert replicas_in_force() == Replicas(1, 0, 1)
-    assert not Replicas(4, 0, 4).in_other_processes
-    assert Replicas(4, 2, 2).in_other_processes
+    assert [Replicas(4, 2, n).in_other_processes for n in (4, 2)] == [False, True]
+    whole = dataset()
+    assert distributed_dataset(whole, Replicas(2, 0, 2)) is whole
 
 
 def in_a_cluster(monkeypatch, kind, index, cluster, count):
@@ -53,11 +51,6 @@ def test_replicas_of_chief_come_first(kind, first, monkeypatch):
     assert replicas_in_force() == Replicas(count=6, first=first, here=2)
 
 
-def test_a_batch_all_of_whose_rows_are_here_stays_as_it_is():
-    whole = dataset()
-    assert distributed_dataset(whole, Replicas(2, 0, 2)) is whole
-
-
 @pytest.mark.parametrize("here", [1, 2])
 def test_each_replica_of_worker_gets_its_rows(here, monkeypatch):
     in_a_cluster(monkeypatch, "worker", 0, {"worker": ["a:1", "b:1"]}, 2 * here)
@@ -75,7 +68,7 @@ def test_each_replica_of_worker_gets_its_rows(here, monkeypatch):
         np.testing.assert_array_equal(labels, np.stack([ids, -ids], axis=1))
 
 
-def test_what_keras_puts_the_cardinality_into_is_still_there():
+def test_distributed_dataset_has_private_cardinality():
     strategy = tf.distribute.OneDeviceStrategy("/CPU:0")
     found = strategy.distribute_datasets_from_function(lambda _: dataset())
     assert found._cardinality == found.cardinality == 3

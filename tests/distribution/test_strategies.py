@@ -86,7 +86,7 @@ def assert_same_shown(found, expected):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, err_msg=name)
 
 
-def test_the_batches_are_ones_that_could_go_wrong():
+def test_batches_are_uneven():
     train, _ = data(DEFAULTS)
     labels = [labels.numpy() for _, labels, _ in train.dataset().take(STEPS)]
     assert any(len(rows) % 2 for rows in labels) and 1 in map(len, labels)
@@ -98,20 +98,17 @@ def test_the_batches_are_ones_that_could_go_wrong():
 def test_two_devices_train_what_one_trains(two_devices, one_device):
     found = two_devices["mirrored"]
     assert distance(found, one_device) <= 1e-3
+    assert distance(two_devices["mean of each replica"], one_device) >= 1e-2
+    for run in (found, two_devices["clipped"], one_device):
+        assert run["iterations"] == STEPS * EPOCHS == 26
     assert "history/val_token_accuracy" in one_device
     assert_same_shown(found, one_device)
 
 
 @pytest.mark.full
-def test_two_devices_train_the_same_by_weights_per_pair_and_the_step_of_keras(
-    two_devices,
-):
-    found = two_devices["weights per pair, step of Keras"]
-    assert distance(found, two_devices["mirrored"]) <= 1e-6
-
-
-@pytest.mark.full
-def test_two_devices_without_weights_train_the_same(two_devices, one_device):
+def test_weights_per_pair_and_no_weights_train_the_same(two_devices, one_device):
+    by_keras = two_devices["weights per pair, step of Keras"]
+    assert distance(by_keras, two_devices["mirrored"]) <= 1e-6
     found = two_devices["no weights"]
     assert distance(found, one_device) <= 1e-3
     shown, expected = (each["history/loss"] for each in (found, one_device))
@@ -130,19 +127,7 @@ def test_two_devices_train_by_loss_of_keras_what_one_trains(name, two_devices):
 
 
 @pytest.mark.full
-def test_every_device_count_takes_the_same_number_of_steps(two_devices, one_device):
-    for name in ("mirrored", "clipped"):
-        assert two_devices[name]["iterations"] == one_device["iterations"]
-    assert one_device["iterations"] == STEPS * EPOCHS == 26
-
-
-@pytest.mark.full
-def test_a_mean_for_each_replica_would_show(two_devices, one_device):
-    assert distance(two_devices["mean of each replica"], one_device) >= 1e-2
-
-
-@pytest.mark.full
-def test_clipping_sees_the_whole_batch_from_micro_batches_of_uneven_rows(two_devices):
+def test_clipping_sees_whole_batch(two_devices):
     expected = trained(**SHORT_CLIPPED)
     assert distance(two_devices["clipped"], expected) <= 1e-3
     assert_same_shown(two_devices["clipped"], expected)
@@ -150,37 +135,30 @@ def test_clipping_sees_the_whole_batch_from_micro_batches_of_uneven_rows(two_dev
 
 
 @pytest.mark.full
-def test_one_device_trains_bit_for_bit_as_without_a_strategy(one_device):
-    found = trained(strategy="single")
-    for name, value in one_device.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
-
-
-@pytest.mark.full
-def test_one_device_trains_bit_for_bit_as_by_the_step_of_keras(one_device):
-    keras_own = trained(stock_step=True, validated=False)
-    for name, value in keras_own.items():
-        if not name.startswith("history/"):
+@pytest.mark.parametrize(
+    "settings", [{"strategy": "single"}, {"stock_step": True, "validated": False}]
+)
+def test_one_device_trains_bit_for_bit_as_keras(settings, one_device):
+    for name, value in trained(**settings).items():
+        if not name.startswith("history/") or "strategy" in settings:
             np.testing.assert_array_equal(one_device[name], value, err_msg=name)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("run", REFUSED)
-def test_what_cannot_work_on_several_devices_is_refused(run, two_devices):
+def test_several_devices_are_refused(run, two_devices):
     assert REFUSED[run][1] in str(two_devices[run]["error"])
 
 
-def test_auto_is_one_device_on_a_machine_with_one(monkeypatch):
+@pytest.mark.parametrize("name", ["auto", "single"])
+def test_one_device_is_default_strategy(name, monkeypatch):
+    """Datasets of another one are generators, which slow every later step."""
     monkeypatch.delenv("TF_CONFIG", raising=False)
-    with strategy() as chosen:
-        assert tf.distribute.get_strategy() is chosen
-    assert chosen.num_replicas_in_sync == 1
-
-
-def test_one_device_makes_no_generator_datasets():
-    """They slow every later step of the process: see `strategies._single`."""
-    with strategy("single"):
+    with strategy(name) as chosen:
         assert not tf.distribute.has_strategy()
+    assert chosen is tf.distribute.get_strategy()
+    with strategies._of_torch(name):
+        pass
 
 
 @pytest.mark.parametrize(
@@ -193,7 +171,7 @@ def test_one_device_makes_no_generator_datasets():
         (0, {"TPU_NAME": "local"}, "tpu"),
     ],
 )
-def test_auto_takes_all_there_is(gpus, environment, expected, monkeypatch):
+def test_auto_takes_what_there_is(gpus, environment, expected, monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind] * gpus)
     for name in ("TF_CONFIG", "TPU_NAME"):
         monkeypatch.delenv(name, raising=False)
@@ -209,7 +187,7 @@ def tf_config(workers, **task):
     )
 
 
-def test_an_error_of_another_kind_is_passed_on(monkeypatch):
+def test_other_errors_are_raised_unchanged(monkeypatch):
     def fail():
         raise RuntimeError("no network")
 
@@ -218,8 +196,3 @@ def test_an_error_of_another_kind_is_passed_on(monkeypatch):
     with pytest.raises(RuntimeError, match="no network"):
         with strategy("multi-worker"):
             pass
-
-
-def test_pytorch_has_one_device():
-    with strategies._of_torch("auto"):
-        pass

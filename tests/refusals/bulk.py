@@ -9,7 +9,7 @@ import pytest
 from refusal import Refusal
 
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
-from keras_vanilla.bulk import BulkTranslator, open_line_translator, translate_shards
+from keras_vanilla.bulk import open_line_translator, translate_shards
 from keras_vanilla.pretrained import pretrained_file
 
 KERAS = str(pretrained_file("en-fr"))
@@ -130,12 +130,6 @@ ROWS = [
         "search of a file",
         lambda: open_line_translator(TFLITE, beam_size=4),
         "translator.tflite.*beam_size",
-    ),
-    Refusal(
-        "no column",
-        lambda: BulkTranslator(TFLITE)({"line": ["one"]}),
-        "'text'.*line",
-        KeyError,
     ),
 ]
 COMPLETE = ("bulk/shards.py",)

@@ -58,7 +58,7 @@ CLUSTERS = {
     tf_config(1): "`TF_CONFIG` names 1",
 }
 ROWS = [
-    Refusal("unknown name", enter("dp"), "'dp'.*auto, single, mirrored"),
+    Refusal("unknown name", enter("dp"), "`name` .*'auto', 'single', .*'dp'"),
     Refusal("one in another", inside_another, "inside another.*OneDeviceStrategy"),
     Refusal("keras.distribution", with_keras_distribution, "`keras.distribution`"),
     Refusal("mirrored on one device", enter("mirrored"), 'Use "single" on one device'),

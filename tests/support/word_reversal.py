@@ -10,6 +10,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.translation.translator import Translator
@@ -36,6 +37,12 @@ def english_sentences(count, seed, lengths=range(1, MOST_WORDS + 1)):
 def dutch(sentence):
     """Word by word, last word first: that needs attention to positions."""
     return " ".join(DUTCH[ENGLISH.index(word)] for word in reversed(sentence.split()))
+
+
+def corpus(count, seed, lengths=range(1, MOST_WORDS + 1)):
+    """Sentences and their translations."""
+    sources = english_sentences(count, seed, lengths)
+    return ParallelCorpus(sources, map(dutch, sources))
 
 
 def train_translator():

@@ -7,7 +7,6 @@ import re
 import sys
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -23,15 +22,13 @@ class InvalidBatch(ValueError):
     """A batch that must not be trained on; `in_one_sentence` finds it by its name."""
 
 
-@dataclass(frozen=True)
 class CheckedData:
-    """Checks the data of `fit`, `evaluate` and `predict`, and completes weights.
+    """Checks the data of `fit`, `evaluate` and `predict`.
 
     Ids must be in their vocabulary and rows at most `max_length` tokens long. Labels
     must be ids unless the loss ignores them; weights must be finite and at least 0, one
-    per label or one per pair, which becomes that of each of its labels except padding.
-    Labels are only checked for the losses of this package and Keras's
-    `SparseCategoricalCrossentropy`.
+    per label or one per pair. Labels are only checked for the losses of this package
+    and Keras's `SparseCategoricalCrossentropy`.
 
     Arrays are checked once, before training. Batches of a `tf.data.Dataset`, a
     generator, a `PyDataset` or a PyTorch `DataLoader` are checked one by one before
@@ -39,36 +36,19 @@ class CheckedData:
     changed.
 
     Args:
-        sizes: dict of vocabulary sizes for "source" and "target".
-        max_length: int. Largest number of tokens per row.
-        pad_id: int. The padding id.
-        has_labels: bool. Whether labels must be ids.
-        ignored: int or None. The label that is ignored.
-        by_weight: bool. Whether labels of weight 0 are ignored too.
+        model: Transformer, whose loss is used if it is compiled.
     """
 
-    sizes: dict
-    max_length: int
-    pad_id: int
-    has_labels: bool
-    ignored: int | None
-    by_weight: bool
-
-    @classmethod
-    def of(cls, model: keras.Model) -> "CheckedData":
-        """Creates the check for a Transformer and its loss, if it is compiled."""
-        loss = model.loss if model.compiled else None
-        is_ours = hasattr(loss, "token_weights")
-        is_of_keras = isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
+    def __init__(self, model: keras.Model):
         source, target = model.source_vocabulary_size, model.target_vocabulary_size
-        return cls(
-            sizes={"source": source, "target": target},
-            max_length=model.max_length,
-            pad_id=model.pad_id,
-            has_labels=is_ours or is_of_keras,
-            ignored=loss.pad_id if is_ours else getattr(loss, "ignore_class", None),
-            by_weight=is_ours,
-        )
+        self._sizes = {"source": source, "target": target}
+        self._max_length, self._pad_id = model.max_length, model.pad_id
+        loss = model.loss if model.compiled else None
+        self._ignores_by_weight = hasattr(loss, "token_weights")  # a loss of ours
+        is_of_keras = isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
+        self._has_labels = self._ignores_by_weight or is_of_keras
+        name = "pad_id" if self._ignores_by_weight else "ignore_class"
+        self._ignored = getattr(loss, name, None)
 
     def of_arguments(self, arguments: dict) -> dict:
         """Checks arrays, and wraps other data so that each batch is checked.
@@ -78,22 +58,14 @@ class CheckedData:
         Raises:
             ValueError: if arrays are invalid; for other data, when they are read.
         """
-        checked = {**arguments}
         if isinstance(arguments.get("x"), dict):
             names = "x", "y", "sample_weight"
-            batch = self.batch(tuple(arguments.get(name) for name in names))
-            if arguments.get("sample_weight") is not None:
-                checked["sample_weight"] = batch[2]
-        for name in ("x", "validation_data"):
-            value = arguments.get(name)
-            if isinstance(value, tuple | list):
-                checked[name] = self.batch(value)
-            elif value is not None:
-                checked[name] = self._each_batch(value)
-        return checked
+            self.batch(tuple(arguments.get(name) for name in names))
+        names = [n for n in ("x", "validation_data") if arguments.get(n) is not None]
+        return arguments | {name: self._each_batch(arguments[name]) for name in names}
 
     def batch(self, batch: Any) -> Any:
-        """Checks a batch and returns it, with a weight per label if it has weights.
+        """Checks a batch and returns it.
 
         Args:
             batch: tuple of arrays: inputs, and optionally labels and weights.
@@ -101,32 +73,32 @@ class CheckedData:
             InvalidBatch: if the batch is invalid.
         """
         refuse_ragged("A Transformer", keras.tree.flatten(batch))
-        given = keras.utils.unpack_x_y_sample_weight(batch)
         arrays = keras.tree.map_structure(
-            lambda each: None if each is None else ops.convert_to_numpy(each), given
+            lambda each: None if each is None else ops.convert_to_numpy(each),
+            keras.utils.unpack_x_y_sample_weight(batch),
         )
         try:
-            weights = self._checked_weights(*arrays)
+            self._check(*arrays)
         except ValueError as error:
             raise InvalidBatch(str(error)) from None
-        return batch if weights is arrays[2] else (*given[:2], weights)
+        return batch
 
-    def _checked_weights(self, inputs, labels, weights):
-        """Checks arrays and returns the weights, per label where labels are (B, T)."""
-        for side, size in self.sizes.items():
+    def _check(self, inputs, labels, weights):
+        for side, size in self._sizes.items():
             ids = inputs.get(f"{side}_ids") if isinstance(inputs, dict) else None
             if ids is None or ids.ndim != 2:
                 continue  # the model refuses this itself
             check_ids(f"{side} id", ids, size)
-            after = ids[:, self.max_length :]
-            if (after != self.pad_id).any():
+            after = ids[:, self._max_length :]
+            if (after != self._pad_id).any():
                 raise ValueError(
-                    f"Each row of `{side}_ids` must have at most {self.max_length} "
+                    f"Each row of `{side}_ids` must have at most {self._max_length} "
                     "tokens, the model's `max_length`, and padding after them. "
-                    f"Received there: {after[after != self.pad_id][0]}"
+                    f"Received there: {after[after != self._pad_id][0]}"
                 )
         if getattr(labels, "ndim", 0) != 2:
-            return weights  # labels of a different loss
+            return  # labels of a different loss
+        counted = labels != self._ignored
         if weights is not None:
             wrong = ~(np.isfinite(weights) & (weights >= 0))
             if wrong.any():
@@ -135,25 +107,24 @@ class CheckedData:
                     f"Received: {weights[wrong][0]}"
                 )
             if are_per_pair(weights.shape, labels.shape):
-                padding = self.ignored if self.by_weight else self.pad_id
-                weights = weights.reshape(-1, 1) * (labels != padding)
-                weights = weights.astype("float32")
-        if self.has_labels:
-            by_weight = self.by_weight and weights is not None
-            counted = weights > 0 if by_weight else labels != self.ignored
-            wrong = outside_vocabulary("label", labels, self.sizes["target"])[0]
-            if (wrong & counted).any():
-                remedy = "the weight 0" if self.by_weight else "`ignore_class`"
-                raise ValueError(
-                    f"Labels must be ids from 0 to {self.sizes['target'] - 1} where "
-                    f"they count; give others {remedy}. Received: "
-                    f"{labels[wrong & counted][0]}"
-                )
-        return weights
+                weights = weights.reshape(-1, 1) * counted
+            counted = weights > 0 if self._ignores_by_weight else counted
+        if not self._has_labels:
+            return
+        size = self._sizes["target"]
+        wrong = counted & outside_vocabulary("label", labels, size)[0]
+        if wrong.any():
+            remedy = "the weight 0" if self._ignores_by_weight else "`ignore_class`"
+            raise ValueError(
+                f"Labels must be ids from 0 to {size - 1} where they count; give "
+                f"others {remedy}. Received: {labels[wrong][0]}"
+            )
 
     def _each_batch(self, data):
-        """Wraps data so that batches are checked when read; unknown types unchanged."""
+        """Checks arrays; wraps data so that batches are checked when they are read."""
         tf, torch = sys.modules.get("tensorflow"), sys.modules.get("torch")
+        if isinstance(data, tuple | list):
+            return self.batch(data)
         if tf and isinstance(data, tf.data.Dataset):
             return self._dataset(tf, data)
         if isinstance(data, types.GeneratorType):
@@ -161,8 +132,8 @@ class CheckedData:
         if isinstance(data, keras.utils.PyDataset):
             return _CheckedPyDataset(data, self.batch)
         if torch and isinstance(data, torch.utils.data.DataLoader):
-            data = copy.copy(data)
-            collate = data.collate_fn  # runs in worker processes
+            data, collate = copy.copy(data), data.collate_fn
+            # Runs in worker processes.
             data.collate_fn = functools.partial(_collated, collate, self.batch)
         return data
 
@@ -174,25 +145,13 @@ class CheckedData:
                 batch = batch[:-1]
             tensors = tf.nest.flatten(batch)
             refuse_ragged("A Transformer", tensors)
-            if any(tensor.shape.rank is None for tensor in tensors):
-                raise ValueError(
-                    "The tensors of a dataset must have a known number of axes: name "
-                    "it in `output_signature`, or by `tf.ensure_shape`. Received: "
-                    f"{data.element_spec}"
-                )
-            shapes = [tensor.shape for tensor in tensors]
-            if len(batch) == 3 and len(getattr(batch[1], "shape", ())) == 2:
-                shapes[-1] = batch[1].shape  # there is one weight per label
 
             def in_python(*arrays):
-                checked = self.batch(tf.nest.pack_sequence_as(batch, arrays))
-                pairs = zip(tf.nest.flatten(checked), arrays, strict=True)
-                return [each.astype(array.dtype) for each, array in pairs]
+                self.batch(tf.nest.pack_sequence_as(batch, arrays))
+                return []
 
-            checked = tf.numpy_function(in_python, tensors, [t.dtype for t in tensors])
-            for tensor, shape in zip(checked, shapes, strict=True):
-                tensor.set_shape(shape)
-            checked = tf.nest.pack_sequence_as(batch, checked)
+            with tf.control_dependencies([tf.numpy_function(in_python, tensors, [])]):
+                checked = tf.nest.map_structure(tf.identity, batch)
             return checked if len(batch) > 1 else checked[0]
 
         return data.map(tf.autograph.experimental.do_not_convert(check))
@@ -219,12 +178,7 @@ def in_one_sentence(model: keras.Model) -> Iterator[None]:
 
 
 def _collated(collate, check, samples):
-    batch = collate(samples)
-    checked = check(batch)
-    if checked is batch:
-        return batch
-    weights = sys.modules["torch"].as_tensor(checked[2])  # Keras takes tensors alone
-    return (*checked[:2], weights)
+    return check(collate(samples))
 
 
 class _CheckedPyDataset(keras.utils.PyDataset):

@@ -53,8 +53,7 @@ def _use_dataset(arguments, data, steps):
     if arguments.get(steps) is None and count == INFINITE:
         raise ValueError(
             f"`{data}` is infinite: set `{steps}` to the number of batches per epoch, "
-            "or pass a dataset without `.repeat()`, or `Batches` instead of their "
-            f"`dataset()`. Received: {steps}=None"
+            f"or pass `Batches` instead of their `dataset()`. Received: {steps}=None"
         )
 
 
@@ -78,10 +77,9 @@ def refuse_probabilities(loss: Any, pad_id: int) -> None:
         if from_logits is False:
             raise ValueError(
                 "A Transformer returns logits, and this loss expects probabilities: "
-                "compile with `SmoothedCrossentropy()`, or with "
-                "`keras.losses.SparseCategoricalCrossentropy(from_logits=True, "
-                f"ignore_class={pad_id})`, without which padding counts. Received: "
-                f"loss={each!r}"
+                "compile with `SmoothedCrossentropy()` or `keras.losses."
+                "SparseCategoricalCrossentropy(from_logits=True, "
+                f"ignore_class={pad_id})`. Received: loss={each!r}"
             )
 
 
@@ -112,7 +110,6 @@ def refuse_fixed_learning_rate(
         ):
             raise ValueError(
                 f"{type(callback).__name__} sets the learning rate, which here follows "
-                "a schedule: leave it out, or choose a number and no cooldown, such as "
-                "`keras.optimizers.Adam(1e-4)`, or `learning_rate=1e-4` of "
-                "`train_translator` and `compile_for_training`."
+                "a schedule: leave it out, or give the optimizer a number and no "
+                "cooldown."
             )

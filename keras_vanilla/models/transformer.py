@@ -294,7 +294,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
             refuse_fixed_learning_rate(arguments.get("callbacks"), self.optimizer)
         steps.build_optimizer(self)
         with steps.replica_overrides(self), in_one_sentence(self):
-            return super().fit(**CheckedData.of(self).of_arguments(arguments))
+            return super().fit(**CheckedData(self).of_arguments(arguments))
 
     def evaluate(self, x: Any = None, *args, **kwargs) -> Any:
         """Computes the loss and metrics, as `keras.Model.evaluate` does.
@@ -312,7 +312,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         with steps.replica_overrides(self), in_one_sentence(self):
             # Keras sets this where `fit` has already checked the arguments.
             if not arguments.get("_use_cached_eval_dataset"):
-                arguments = CheckedData.of(self).of_arguments(arguments)
+                arguments = CheckedData(self).of_arguments(arguments)
             return super().evaluate(**arguments)
 
     def predict(self, x: Any, *args, **kwargs) -> Any:
@@ -327,7 +327,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         """
         arguments = by_name(keras.Model.predict, (x, *args), kwargs)
         with in_one_sentence(self):
-            return super().predict(**CheckedData.of(self).of_arguments(arguments))
+            return super().predict(**CheckedData(self).of_arguments(arguments))
 
     def train_on_batch(self, *args, **kwargs) -> Any:
         """Trains on one batch, as `keras.Model.train_on_batch` does.
@@ -341,12 +341,12 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         """
         arguments = by_name(keras.Model.train_on_batch, args, kwargs)
         steps.build_optimizer(self)
-        return super().train_on_batch(**CheckedData.of(self).of_arguments(arguments))
+        return super().train_on_batch(**CheckedData(self).of_arguments(arguments))
 
     def test_on_batch(self, *args, **kwargs) -> Any:
         """Evaluates one batch, as `keras.Model.test_on_batch` does."""
         arguments = by_name(keras.Model.test_on_batch, args, kwargs)
-        return super().test_on_batch(**CheckedData.of(self).of_arguments(arguments))
+        return super().test_on_batch(**CheckedData(self).of_arguments(arguments))
 
     def train_step(self, *state_and_data) -> Any:
         """Keras's step, or one with micro-batches or on several devices."""
@@ -512,7 +512,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         }
 
     def _completed(self, data):
-        """Gives each label the weight of its pair, if `CheckedData` has not."""
+        """Gives each label the weight of its pair, if weights are per pair."""
         inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
         if weights is None or len(getattr(labels, "shape", ())) != 2:
             return data
@@ -522,7 +522,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
     def _check_rows(self, ids, side):
         values = readable(ids)
         if values is not None:
-            CheckedData.of(self).batch({f"{side}_ids": values})
+            CheckedData(self).batch({f"{side}_ids": values})
 
 
 CONFIG = tuple(

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import tempfile
 import warnings
@@ -10,7 +9,6 @@ from collections.abc import Collection
 from pathlib import Path
 
 from keras_vanilla._atomic_write import remove_unfinished
-from keras_vanilla._folder_lock import NAME as LOCK
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._record import read_record, write_record
 from keras_vanilla._types import PathLike
@@ -18,7 +16,7 @@ from keras_vanilla.distribution.replicas import replicas_in_force
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.resume.identity import unlike
 from keras_vanilla.training.resume.snapshots import FILES as SNAPSHOT_FILES
-from keras_vanilla.training.resume.snapshots import Snapshots, folder_is_gone
+from keras_vanilla.training.resume.snapshots import Snapshots
 from keras_vanilla.translation.translator import Translator
 
 RECORD = "run.json"
@@ -39,7 +37,6 @@ FILES = (
 # start of a run and then kept.
 SHORT_WARMUP = "short_warmup_steps"
 WRITTEN_WHOLE = re.compile(r"(last|best|translator)\.keras|(run|results)\.json")
-ON_WINDOWS = os.name == "nt"
 
 
 class RunFolder:
@@ -54,8 +51,7 @@ class RunFolder:
     Raises:
         FileExistsError: on entering, if `step_to_resume` refuses the folder.
         FolderInUse: on entering, if another process trains in it.
-        OSError: on entering, if it cannot be written; on leaving, if a disk error was
-            caused by renaming or removing the folder.
+        OSError: on entering, if it cannot be written.
         ValueError: on entering, if its record is damaged or of another version.
     """
 
@@ -69,12 +65,7 @@ class RunFolder:
         self.is_writer = replicas_in_force().first == 0
         with contextlib.ExitStack() as stack:
             if self.is_writer:
-                new = [p for p in (self.path, *self.path.parents) if not p.exists()]
-                if ON_WINDOWS:  # which cannot remove open files
-                    stack.callback(self._remove_if_unused, new)
                 stack.enter_context(folder_lock(self.path))
-                if not ON_WINDOWS:  # elsewhere, only the lock's owner may remove it
-                    stack.callback(self._remove_if_unused, new)
                 self.step_to_resume()  # another process may have been faster
                 remove_unfinished(self.path, WRITTEN_WHOLE)
             else:
@@ -83,11 +74,8 @@ class RunFolder:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, kind, error, traceback):
-        is_gone = not self.path.is_dir()
-        self._stack.close()  # removes a folder that was not used
-        if is_gone and isinstance(error, OSError):
-            raise folder_is_gone(self.path) from error
+    def __exit__(self, *error):
+        self._stack.close()
 
     def step_to_resume(
         self, settings: dict | None = None, allow_changed: Collection[str] = ()
@@ -107,7 +95,8 @@ class RunFolder:
         """
         record = self._read()
         if record is None:
-            if self._has_foreign_files():
+            # Without a record, only a lock and temporary files may be there.
+            if any(not each.name.startswith(".") for each in self.path.glob("*")):
                 raise FileExistsError(
                     f"{self.path} exists already and is not the folder of a training; "
                     "nothing was written."
@@ -133,9 +122,8 @@ class RunFolder:
 
     def tokenizer(self) -> Tokenizer | None:
         """The tokenizer of the run to resume; None if there is none, or it is lost."""
-        if self.step_to_resume() is None:
-            return None
-        saved = self.load(LAST) or self.load(BEST)
+        is_resumed = self.step_to_resume() is not None
+        saved = self.load(LAST) if is_resumed else None
         return saved and saved.tokenizer
 
     def load(self, name: str) -> Translator | None:
@@ -194,20 +182,6 @@ class RunFolder:
             self.record(self.settings(), finished=True)
             self._delete([each for each in FILES if each.startswith("snapshots/")])
 
-    def _has_foreign_files(self):
-        if not self.path.is_dir():
-            return self.path.exists()
-        # Without a record, only a lock and temporary files may be there.
-        return any(not each.name.startswith(".") for each in self.path.iterdir())
-
-    def _remove_if_unused(self, new_folders):
-        """Removes new folders if nothing was written."""
-        if new_folders and not (self.path / RECORD).exists():
-            with contextlib.suppress(OSError):
-                (self.path / LOCK).unlink()
-                for folder in new_folders:
-                    folder.rmdir()
-
     def _delete(self, patterns):
         # Snapshots first: without them, no training resumes.
         for pattern in reversed(patterns):
@@ -222,7 +196,3 @@ class RunFolder:
             return read_record(self.path / RECORD)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except ValueError as error:
-            raise ValueError(
-                f"{error} Choose another folder; a {FINAL} in this one is not affected."
-            ) from None

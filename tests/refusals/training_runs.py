@@ -1,6 +1,7 @@
 """What trainings, their settings and their callbacks refuse."""
 
 import functools
+from functools import partial
 
 import keras
 from refusal import Refusal
@@ -10,13 +11,17 @@ from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.tokenizer import CharacterTokenizer, WordTokenizer
 from keras_vanilla.training import (
     AverageCheckpoints,
+    Cooldown,
     ExactResume,
+    SmoothedCrossentropy,
     TrainingConfig,
+    TransformerSchedule,
     compile_for_training,
     new_translator,
     train_translator,
+    transformer_optimizer,
 )
-from keras_vanilla.training.resume.callback_state import get_state
+from keras_vanilla.training.resume.snapshots import pack
 from keras_vanilla.training.run_folder import RunFolder
 
 COMPLETE = (
@@ -56,13 +61,7 @@ class LogsBatches(keras.callbacks.TensorBoard):
 
 
 class Odd(keras.callbacks.Callback):
-    """Its state is nothing that a snapshot can hold."""
-
-    def get_state(self):
-        return {"seen": {1, 2}}
-
-    def set_state(self, state):
-        pass
+    pass
 
 
 WORDS = WordTokenizer.train(["one two"])
@@ -100,14 +99,14 @@ def start(name, pattern, translator=None, tokenizer=None, **settings):
 
 
 def train(name, pattern, error=ValueError, **arguments):
-    """A row of `train_translator`, which reads and writes nothing."""
+    """A row of `train_translator`, which reads nothing and writes only a lock."""
 
     def call(folder):
         given = {key: each() if callable(each) else each for key, each in more.items()}
         try:
             train_translator(given.pop("corpus", Unread()), folder / "out", **given)
         finally:
-            assert not (folder / "out").exists()
+            assert not any((folder / "out").glob("[!.]*"))
 
     more = arguments
     return Refusal(f"train: {name}", call, pattern, error)
@@ -277,13 +276,8 @@ ROWS = [
     exact("name", "`allow_changed` must .*'data'", allow_changed=["data"]),
     exact(
         "backup",
-        "BackupAndRestore: `Exact",
+        "resume a BackupAndRestore",
         callbacks=lambda: [keras.callbacks.BackupAndRestore("x")],
-    ),
-    exact(
-        "averages",
-        "SwapEMAWeights: use `Average",
-        callbacks=lambda: [keras.callbacks.SwapEMAWeights()],
     ),
     exact(
         "checkpoint within epochs",
@@ -295,7 +289,44 @@ ROWS = [
         "`update_freq` .*update_freq=1",
         callbacks=lambda: [LogsBatches("x", update_freq="batch")],
     ),
-    Refusal("state", lambda: get_state(Odd()), "state of Odd .*a set", TypeError),
+    *(
+        Refusal(
+            f"state of {type(v).__name__}",
+            lambda v=v: pack({"a": [v]}),
+            type(v).__name__,
+            TypeError,
+        )
+        for v in ({1}, b"x", range(3), Odd())
+    ),
+    *(
+        Refusal(
+            f"optimizer {settings}", partial(transformer_optimizer, 64, **settings), p
+        )
+        for settings, p in (
+            ({"clip_norm": -1}, "`clip_norm` .*-1"),
+            ({"weight_decay": -1}, "`weight_decay` .*-1"),
+            ({"total_steps": -3}, "`total_steps` .*-3"),
+            ({"cooldown_steps": 10}, "`total_steps` .*None"),
+        )
+    ),
+    *(
+        Refusal(f"schedule {sizes}", partial(TransformerSchedule, *sizes), pattern)
+        for sizes, pattern in (
+            ((0, 10), "`d_model` .*0"),
+            ((10, 0), "`warmup_steps` .*0"),
+            ((320, 20, 19), "`decay_from` .* 20.* 19"),
+        )
+    ),
+    *(
+        Refusal(f"cooldown {sizes}", partial(Cooldown, 0.1, *sizes), "`cooldown_steps`")
+        for sizes in ((100, 0), (100, 101))
+    ),
+    *(
+        Refusal(
+            f"smoothing {value}", partial(SmoothedCrossentropy, value), f": {value}"
+        )
+        for value in (-0.1, 1.0)
+    ),
     Refusal("average: none", AverageCheckpoints().weights, "no epoch has ended"),
     Refusal("average: of 0", lambda: AverageCheckpoints(last=0), "`last` must .*0"),
     Refusal(

@@ -1,4 +1,3 @@
-import keras
 import pytest
 
 from keras_vanilla import Transformer
@@ -14,19 +13,6 @@ from keras_vanilla.training.compilation import compile_with
 @pytest.fixture(scope="module")
 def model():
     return Transformer.from_preset("tiny", source_vocabulary_size=7)
-
-
-def test_default_optimizer_is_plain_adam(model):
-    compile_for_training(model)
-    optimizer = model.optimizer
-    assert type(optimizer) is keras.optimizers.Adam
-    assert (optimizer.weight_decay, optimizer.global_clipnorm) == (None, None)
-
-
-def test_clipping_and_weight_decay_reach_the_optimizer(model):
-    compile_for_training(model, clip_norm=0.5, weight_decay=0.01)
-    optimizer = model.optimizer
-    assert (optimizer.weight_decay, optimizer.global_clipnorm) == (0.01, 0.5)
 
 
 def test_learning_rate_is_constant_and_may_be_changed(model):

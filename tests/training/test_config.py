@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from models import make_model
 
-from keras_vanilla.data import ParallelCorpus
-from keras_vanilla.training import TrainingConfig, new_translator
+from keras_vanilla.training import TrainingConfig
 from keras_vanilla.training.config import RECIPES
 
 
-def test_paper_recipe_has_the_numbers_of_the_paper():
+def test_recipe_of_paper_has_its_numbers():
     config = TrainingConfig(recipe="paper", preset="big").resolve(pairs=1)
     assert (config.tokens_per_batch, config.warmup_steps) == (25_000, 4000)
     assert (config.dropout, config.label_smoothing) == (0.3, 0.1)
@@ -33,13 +32,23 @@ def test_table_in_docstring_is_true(line):
     assert len(RECIPES) == 4
 
 
-def test_recipe_keeps_given_values():
-    config = TrainingConfig(epochs=5, dropout=0.0, preset="tiny").resolve(pairs=1000)
-    assert (config.epochs, config.dropout, config.preset) == (5, 0.0, "tiny")
-    assert config.warmup_steps == 1000
+@pytest.mark.parametrize(
+    ("settings", "expected", "text"),
+    [
+        ({"epochs": 5, "dropout": 0.0}, {"epochs": 5, "dropout": 0.0}, "5 epochs"),
+        ({"learning_rate": 1e-4}, {"warmup_steps": None, "epochs": 20}, "rate 0.0001,"),
+        ({"cooldown_epochs": 20}, {}, "20 epochs, cooldown over the last 20"),
+        ({"sampling": 0.5, "robust": True}, {}, "sampling 0.5, noise"),
+    ],
+)
+def test_recipe_keeps_and_describes_settings(settings, expected, text):
+    config = TrainingConfig(**settings).resolve(pairs=50_000)
+    assert {name: getattr(config, name) for name in expected} == expected
+    assert text in str(config) and text not in str(TrainingConfig().resolve(9))
+    assert copy.deepcopy(config) == pickle.loads(pickle.dumps(config)) == config
 
 
-def test_resolved_config_leaves_open_only_vocabulary_and_what_is_off():
+def test_resolved_config_leaves_only_unused_settings_open():
     values = TrainingConfig().resolve(pairs=50_000).to_dict()
     missing = {name for name, value in values.items() if value is None}
     off = {"learning_rate", "max_length", "max_length_ratio", "patience", "quantize"}
@@ -51,7 +60,7 @@ def test_resolved_config_leaves_open_only_vocabulary_and_what_is_off():
 @pytest.mark.parametrize(
     ("given", "max_tokens"), [(None, 256), (100, 100), (256, 256), (700, 256)]
 )
-def test_pairs_are_by_default_no_longer_than_the_model_takes(given, max_tokens):
+def test_longest_pair_is_at_most_that_of_model(given, max_tokens):
     config = TrainingConfig(max_length=given)
     config.check_start()
     assert config.resolve(pairs=1000).max_tokens == max_tokens
@@ -91,18 +100,6 @@ def test_short_warmup_is_at_most_a_fifth_of_all_steps(total_steps, warmup_steps)
     assert constant.with_short_warmup(total_steps) == constant
 
 
-def test_constant_learning_rate_has_no_warmup_steps():
-    config = TrainingConfig(learning_rate=1e-4).resolve(pairs=50_000)
-    assert config.warmup_steps is None and config.epochs == 20
-    assert "learning rate 0.0001" in str(config) and "warm-up" not in str(config)
-
-
-def test_cooldown_is_described():
-    config = TrainingConfig(cooldown_epochs=20).resolve(pairs=50_000)
-    assert "20 epochs, cooldown over the last 20" in str(config)
-    assert "cooldown" not in str(TrainingConfig().resolve(pairs=50_000))
-
-
 @pytest.mark.parametrize(
     ("given", "parts"),
     [
@@ -127,19 +124,3 @@ def test_training_for_8_bits_is_short():
     assert {name: getattr(config, name) for name in own} == own
     config = TrainingConfig(quantize="int4", warmup_steps=9).resolve(50_000)
     assert (config.warmup_steps, config.learning_rate) == (9, None)
-
-
-def test_config_is_a_value():
-    config = TrainingConfig(epochs=3)
-    assert copy.deepcopy(config) == pickle.loads(pickle.dumps(config)) == config
-    with pytest.raises(AttributeError):
-        config.epochs = 3
-
-
-@pytest.mark.full
-def test_new_translator_has_the_given_length():
-    pairs = ParallelCorpus(["one two", "three"], ["een twee", "drie"])
-    sizes = {"preset": "tiny", "vocabulary_size": 300}
-    model = new_translator(pairs, max_length=1024, max_tokens=600, **sizes).model
-    assert model.max_length == 1024
-    assert new_translator(pairs, max_length=60, **sizes).model.max_length == 60

@@ -8,16 +8,13 @@ import types
 import keras
 import numpy as np
 import pytest
-from stopping import AfterBatches, Crash, crash
-from word_reversal import dutch, english_sentences
+from stopping import AfterBatches, Crash
+from word_reversal import corpus
 
 from keras_vanilla import Translator
-from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.models import fake_quantize
 from keras_vanilla.training import (
-    ExactResume,
     callbacks,
-    compile_for_training,
     new_translator,
     run,
     train_translator,
@@ -28,11 +25,6 @@ from keras_vanilla.translation import score
 pytestmark = pytest.mark.full
 SIZES = {"num_encoder_layers": 1, "num_decoder_layers": 1, "max_length": 30}
 NUMBERS = {"tokens_per_batch": 512, "max_tokens": 30, "learning_rate": 1e-3}
-
-
-def corpus(count, seed):
-    sources = english_sentences(count, seed)
-    return ParallelCorpus(sources, map(dutch, sources))
 
 
 PAIRS, VALIDATION = corpus(60, 0), corpus(9, 1)
@@ -121,20 +113,3 @@ def test_training_is_in_float32_with_the_rate_of_an_optimizer(
         train(start, tmp_path / "run", translator=half, **settings)
     assert float(optimizer.learning_rate) == 0.25
     assert half.model.fake_quantization is None
-
-
-def test_fit_resumes_only_with_the_same_roundings(start, tmp_path):
-    data = batches(PAIRS, start.tokenizer, tokens_per_batch=512)
-    before_any_step = keras.callbacks.LambdaCallback(on_epoch_begin=lambda *_: crash())
-
-    def fit(quantize):
-        model = start.copy().model
-        compile_for_training(model, learning_rate=1e-3, quantize=quantize)
-        resume = ExactResume(tmp_path / "run", [before_any_step], every=1)
-        with pytest.raises(Crash):
-            resume.fit(model, data, epochs=2, verbose=0)
-
-    fit("int8")
-    with pytest.raises(ValueError, match="quantize was 'int8' and is None"):
-        fit(None)
-    fit("int8")

@@ -28,7 +28,7 @@ def test_rate_is_highest_at_the_end_of_the_warm_up():
     assert int(np.argmax(rates)) + 1 == 37
 
 
-def test_a_warm_up_that_keeps_its_peak_joins_the_papers_rate():
+def test_short_warmup_joins_rate_of_paper():
     """It rises to the rate of step 100 in 20 steps, and is the paper's from there."""
     schedule = TransformerSchedule(d_model=320, warmup_steps=20, decay_from=100)
     peak = paper_rate(100, 320, 100)
@@ -40,13 +40,11 @@ def test_a_warm_up_that_keeps_its_peak_joins_the_papers_rate():
         assert rate == pytest.approx(expected, rel=1e-6)
     again = TransformerSchedule.from_config(schedule.get_config())
     assert float(again(49)) == float(schedule(49))
-    with pytest.raises(ValueError, match="`decay_from` must be .* 20. Received: 19"):
-        TransformerSchedule(d_model=320, warmup_steps=20, decay_from=19)
 
 
 @pytest.mark.parametrize("short", [1, 70, 999, 1000])
 @pytest.mark.parametrize("d_model", [64, 256, 512])
-def test_the_peak_of_a_short_warm_up_is_lower_by_the_root_of_its_share(d_model, short):
+def test_peak_of_short_warmup_is_lower_by_root_of_its_share(d_model, short):
     """But twice as high in a quarter of the width of preset small."""
     decay_from = decay_after_short_warmup(d_model, 1000, short)
     peak = float(TransformerSchedule(d_model, short, decay_from)(short - 1))
@@ -62,7 +60,7 @@ def test_adam_has_the_papers_constants_and_survives_its_config():
     assert float(again.learning_rate) == pytest.approx(paper_rate(1, 64, 10), rel=1e-6)
 
 
-def test_clipping_and_weight_decay_are_off_unless_they_are_given():
+def test_clipping_and_weight_decay_are_off_by_default():
     papers = transformer_optimizer(64).get_config()
     plain = keras.optimizers.Adam(0.1).get_config()
     for name in ("weight_decay", "clipnorm", "global_clipnorm", "clipvalue"):
@@ -73,22 +71,8 @@ def test_clipping_and_weight_decay_are_off_unless_they_are_given():
     assert changed - {"name"} == {"global_clipnorm", "weight_decay"}
 
 
-@pytest.mark.parametrize("name", ["clip_norm", "weight_decay"])
-def test_negative_numbers_are_refused(name):
-    with pytest.raises(ValueError, match=f"`{name}` must be .* least 0. Received: -1"):
-        transformer_optimizer(64, **{name: -1})
-
-
-@pytest.mark.parametrize("arguments", [(0, 10), (10, 0)])
-def test_sizes_below_one_are_refused(arguments):
-    with pytest.raises(
-        ValueError, match="must be an integer of at least 1. Received: 0"
-    ):
-        TransformerSchedule(*arguments)
-
-
 @pytest.mark.parametrize("updates", [0, 9, 60, 61, 75, 99, 100, 200])
-def test_the_rate_falls_to_zero_in_a_straight_line(updates):
+def test_cooldown_is_linear(updates):
     schedule = Cooldown(TransformerSchedule(16, 10), total_steps=100, cooldown_steps=40)
     whole = paper_rate(updates + 1, 16, 10)
     expected = np.interp(updates, [60, 100], [whole, 0.0])
@@ -98,7 +82,7 @@ def test_the_rate_falls_to_zero_in_a_straight_line(updates):
 @pytest.mark.parametrize(
     "before", [0.25, TransformerSchedule(16, 10)], ids=["constant", "papers"]
 )
-def test_a_cooldown_survives_its_config_and_a_file(before):
+def test_cooldown_survives_config_and_file(before):
     schedule = Cooldown(before, total_steps=20, cooldown_steps=8)
     saved = keras.saving.serialize_keras_object(schedule)
     for again in (
@@ -109,7 +93,7 @@ def test_a_cooldown_survives_its_config_and_a_file(before):
         assert all(one == other for one, other in rates) and rates[20] == (0.0, 0.0)
 
 
-def test_the_optimizers_rate_has_a_cooldown_where_it_is_asked_for():
+def test_optimizer_has_cooldown_if_given():
     optimizer = transformer_optimizer(64, 10, total_steps=50, cooldown_steps=20)
     rates = []
     for step in (29, 40):
@@ -119,26 +103,3 @@ def test_the_optimizers_rate_has_a_cooldown_where_it_is_asked_for():
     assert rates == pytest.approx([papers[0], papers[1] / 2], rel=1e-6)
     again = type(optimizer).from_config(optimizer.get_config())
     assert float(again.learning_rate) == pytest.approx(paper_rate(1, 64, 10), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("steps", "message"),
-    [
-        ((100, 0), "`cooldown_steps` must be an integer from 1 to 100. Received: 0"),
-        ((100, 101), "`cooldown_steps` must be .* from 1 to 100. Received: 101"),
-        ((None, 10), "`total_steps` must be an integer of at least 1. Received: None"),
-    ],
-)
-def test_a_cooldown_that_does_not_fit_the_training_is_refused(steps, message):
-    with pytest.raises(ValueError, match=message):
-        Cooldown(0.1, *steps)
-
-
-def test_a_number_of_steps_is_checked_without_a_cooldown_too():
-    with pytest.raises(ValueError, match="`total_steps` must be .* Received: -3"):
-        transformer_optimizer(64, total_steps=-3)
-
-
-def test_a_cooldown_needs_the_number_of_steps():
-    with pytest.raises(ValueError, match="`total_steps` must be .* Received: None"):
-        transformer_optimizer(64, cooldown_steps=10)

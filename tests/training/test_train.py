@@ -1,30 +1,21 @@
 import csv
 import json
-import shutil
-import types
 
 import keras
 import numpy as np
 import pytest
-from stopping import AfterBatches, Crash, crash
-from word_reversal import dutch, english_sentences
+from stopping import Crash, crash
+from word_reversal import corpus
 
 from keras_vanilla import Translator
-from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.data import batches
 from keras_vanilla.training import (
     Diverged,
     Interrupted,
     TrainingConfig,
-    compile_for_training,
     new_translator,
     train_translator,
 )
-
-
-def corpus(count, seed):
-    sources = english_sentences(count, seed)
-    return ParallelCorpus(sources, map(dutch, sources))
-
 
 SMALL = {"tokens_per_batch": 512, "max_tokens": 30, "warmup_steps": 50}
 ONE_LAYER = {"num_encoder_layers": 1, "num_decoder_layers": 1, "max_length": 30}
@@ -65,36 +56,19 @@ def test_training_writes_its_files(trained):
     saved = Translator.load(folder / "translator.keras").model.get_weights()
     for ours, theirs in zip(translator.model.get_weights(), saved, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-
-
-def test_history_has_metrics_and_bleu_of_each_epoch(trained):
-    rows = history(trained[0])
-    assert len(rows) == 3
-    for name in ("token_crossentropy", "val_token_crossentropy", "val_bleu"):
-        assert all(np.isfinite(float(row[name])) for row in rows)
-    losses = [float(row["token_crossentropy"]) for row in rows]
-    assert losses[0] > losses[1] > losses[2]
-
-
-def test_best_epoch_has_the_lowest_validation_crossentropy(trained):
-    folder, _ = trained
+    rows = history(folder)
+    names = ("token_crossentropy", "val_token_crossentropy", "val_bleu")
+    losses, scores, bleu = ([float(row[name]) for row in rows] for name in names)
+    assert losses[0] > losses[1] > losses[2] and np.isfinite(bleu).all()
     results = json.loads((folder / "results.json").read_text())
-    scores = [float(row["val_token_crossentropy"]) for row in history(folder)]
     assert results["best_epoch"] == int(np.argmin(scores)) + 1
+    assert results["best_val_bleu"] == bleu[results["best_epoch"] - 1]
+    chosen = "average" if results["average_val_bleu"] >= results["best_val_bleu"] else 0
+    assert results["chosen"] == (chosen or "best")
 
 
 @pytest.mark.full
-def test_updates_are_epochs_times_batches():
-    pairs = corpus(60, 2)
-    translator = new_translator(pairs, preset="tiny", vocabulary_size=320, **ONE_LAYER)
-    data = batches(pairs, translator.tokenizer, tokens_per_batch=256)
-    compile_for_training(translator.model)
-    translator.model.fit(data, epochs=3, shuffle=False, verbose=0)
-    assert int(translator.model.optimizer.iterations) == 3 * data.steps_per_epoch
-
-
-@pytest.mark.full
-def test_ctrl_c_saves_the_model(tmp_path, monkeypatch):
+def test_ctrl_c_saves_translator(tmp_path, monkeypatch):
     so_far = []
 
     def press(self, batch, logs=None):
@@ -108,28 +82,6 @@ def test_ctrl_c_saves_the_model(tmp_path, monkeypatch):
     saved = Translator.load(tmp_path / "out" / "last.keras").model.get_weights()
     for one, other in zip(saved, so_far, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_folder_in_the_way_is_refused_untouched(tmp_path):
-    (tmp_path / "mine").write_text("kept")
-    with pytest.raises(FileExistsError, match="exists already"):
-        train(corpus(40, 3), tmp_path, epochs=1)
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
-@pytest.mark.full
-def test_previous_translator_is_kept_until_it_is_replaced(trained, tmp_path):
-    folder = shutil.copytree(trained[0], tmp_path / "run")
-    before = (folder / "translator.keras").read_bytes()
-
-    def press():
-        assert not (folder / "results.json").exists()  # another file of that run
-        raise KeyboardInterrupt
-
-    callbacks = [before_any_step(press)]
-    with pytest.raises(Interrupted):
-        train(corpus(40, 3), folder, epochs=2, overwrite=True, callbacks=callbacks)
-    assert (folder / "translator.keras").read_bytes() == before
 
 
 @pytest.mark.full
@@ -166,64 +118,8 @@ def test_preset_decides_pre_norm_unless_given(settings, expected):
     assert config.normalize_first is settings.get("normalize_first")
 
 
-class Steps(keras.callbacks.Callback):
-    """Counts steps, and remembers them in snapshots."""
-
-    count = 0
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.count += 1
-
-    def get_state(self):
-        return {"count": self.count}
-
-    def set_state(self, state):
-        self.count = state["count"]
-
-
-def of_the_user():
-    return {"optimizer": keras.optimizers.SGD(0.1, momentum=0.5)}
-
-
 def constant():
     return {"learning_rate": 1e-3, "warmup_steps": None}
-
-
-def halving():
-    """The rate is halved after each epoch but the first."""
-    return keras.callbacks.ReduceLROnPlateau(
-        "token_crossentropy", 0.5, patience=1, min_delta=1e9
-    )
-
-
-@pytest.mark.full
-def test_callbacks_and_optimizer_of_the_user_resume_exactly(tmp_path, monkeypatch):
-    pairs, validation = corpus(60, 3), corpus(9, 4)
-    for module in ("callbacks", "run"):  # a search would take longer than the rest
-        result = types.SimpleNamespace(bleu=1.0, chrf=2.0)
-        name = f"keras_vanilla.training.{module}.score"
-        monkeypatch.setattr(name, lambda *_, result=result: result)
-
-    def run(folder, stop=0):
-        steps = Steps()
-        callbacks = [steps, halving(), AfterBatches(stop)]
-        given = {**of_the_user(), "epochs": 3, "average_last": 2}
-        given["callbacks"] = callbacks
-        translator = train(pairs, tmp_path / folder, validation, **given)
-        results = json.loads((tmp_path / folder / "results.json").read_text())
-        return steps.count, results, translator.model.get_weights()
-
-    count, results, whole = run("whole")
-    with pytest.raises(Crash):
-        run("stopped", stop=count - 1)
-    again, resumed, weights = run("stopped")
-    assert again == count > 3
-    assert resumed == results and results["chosen"] in ("average", "best")
-    assert {"best_epoch", "average_val_bleu", "best_val_bleu"} < results.keys()
-    rates = [float(row["learning_rate"]) for row in history(tmp_path / "stopped")]
-    assert rates == pytest.approx([rates[0], rates[0], rates[0] / 2])
-    for one, other in zip(whole, weights, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 class Rates(keras.callbacks.Callback):
@@ -238,7 +134,7 @@ class Rates(keras.callbacks.Callback):
 
 
 @pytest.mark.full
-def test_rate_falls_in_the_last_epochs(tmp_path):
+def test_rate_falls_in_last_epochs(tmp_path):
     seen = Rates()
     given = {"epochs": 3, "cooldown_epochs": 2, "callbacks": [seen], **constant()}
     train(corpus(60, 3), tmp_path / "out", **given)
@@ -253,17 +149,7 @@ def test_rate_falls_in_the_last_epochs(tmp_path):
 
 
 @pytest.mark.full
-def test_callback_sets_a_constant_rate_but_no_schedule(tmp_path):
-    given = {"epochs": 1, "callbacks": [halving(), before_any_step()]}
-    with pytest.raises(ValueError, match="ReduceLROnPlateau sets the learning rate"):
-        train(corpus(40, 3), tmp_path / "out", **given)
-    assert not (tmp_path / "out").exists()
-    with pytest.raises(Crash):
-        train(corpus(40, 3), tmp_path / "out", **given, **constant())
-
-
-@pytest.mark.full
-def test_frozen_parts_stay_and_are_trained_again_after(tmp_path):
+def test_frozen_parts_stay_and_are_trainable_afterwards(tmp_path):
     pairs, output = corpus(60, 3), tmp_path / "out"
     start = new_translator(pairs, preset="tiny", vocabulary_size=320, **ONE_LAYER)
     before = start.copy()
@@ -290,5 +176,5 @@ def test_other_optimizer_is_refused(tmp_path):
     pairs, settings = corpus(40, 3), {"epochs": 1, "callbacks": [before_any_step()]}
     with pytest.raises(Crash):
         train(pairs, tmp_path, optimizer=keras.optimizers.SGD(0.1), **settings)
-    with pytest.raises(FileExistsError, match="settings: optimizer.config.learning"):
+    with pytest.raises(FileExistsError, match="settings: optimizer "):
         train(pairs, tmp_path, optimizer=keras.optimizers.SGD(0.2), **settings)

@@ -5,7 +5,7 @@ import pytest
 from word_reversal import dutch, english_sentences
 
 from keras_vanilla._about import About
-from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.training import TrainingConfig
 from keras_vanilla.training.run import TrainingRun
 
@@ -33,7 +33,7 @@ def run_with(validation, training_text, translator, **settings):
     return run, [str(each.message) for each in caught if each.category is UserWarning]
 
 
-def test_pairs_too_long_or_empty_are_left_out_of_validation_and_counted(
+def test_long_and_empty_pairs_are_left_out_of_validation(
     training_text, trained_translator
 ):
     sources = ["two small trees", LONG, INVISIBLE, "a large tree", LONG]
@@ -61,7 +61,7 @@ def test_translator_keeps_short_validation_sentences(training_text, trained_tran
     assert run._about() == chosen.about
 
 
-def test_best_epoch_of_an_earlier_process_has_todays_description(
+def test_best_epoch_of_earlier_process_has_new_description(
     training_text, trained_translator, tmp_path
 ):
     validation = corpus(*english_sentences(20, 1))
@@ -81,7 +81,7 @@ def test_validation_without_pairs_is_refused(training_text, trained_translator):
         run_with(validation, training_text, trained_translator)
 
 
-def test_validation_text_in_the_training_text_is_reported(
+def test_validation_text_in_training_text_is_reported(
     training_text, trained_translator
 ):
     known = training_text.sources
@@ -94,7 +94,7 @@ def test_validation_text_in_the_training_text_is_reported(
     ]
 
 
-def test_filters_apply_only_to_the_training_text(trained_translator):
+def test_filters_apply_only_to_training_text(trained_translator):
     uneven = ParallelCorpus(
         ["one", "two", "two"], ["een", dutch("two " * 9)] + ["twee"]
     )
@@ -103,3 +103,12 @@ def test_filters_apply_only_to_the_training_text(trained_translator):
     run, messages = run_with(uneven, twice, trained_translator, **settings)
     assert run.batches.report == {"duplicate": [3]} and len(messages) == 1
     assert run.validation_batches.report == {}
+
+
+def test_settings_reach_batches(training_text, trained_translator):
+    drawn = {"sampling": 0.3, "robust": True, "seed": 3, "tokens_per_batch": 99}
+    run, _ = run_with(None, training_text, trained_translator, **drawn)
+    drawn["noise"] = drawn.pop("robust")
+    tokenizer = trained_translator.tokenizer
+    expected = batches(training_text, tokenizer, max_tokens=40, **drawn)
+    assert run.batches.digest == expected.digest

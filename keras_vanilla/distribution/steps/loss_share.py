@@ -126,25 +126,6 @@ def divided(sums: list, divisor: Tensor) -> list:
     return [each if each is None else ops.divide_no_nan(each, divisor) for each in sums]
 
 
-def loss_weights(
-    model: keras.Model, labels: Tensor, weights: Tensor | None
-) -> Tensor | None:
-    """Returns the weight of each label in the compiled loss of a model.
-
-    Args:
-        model: compiled keras.Model with one loss.
-        labels: tensor (B, ...).
-        weights: tensor (B, ...) of sample weights, or None.
-    Returns:
-        Float32 tensor (B, T) for our losses, with 0 for padding; unchanged `weights`
-        for other losses.
-    """
-    loss = keras.losses.get(model.loss)
-    if isinstance(loss, TokenWeighted):
-        return loss.token_weights(labels, weights)
-    return weights
-
-
 def update_loss_mean(model: keras.Model, loss: Tensor, rows: Tensor) -> None:
     """Adds a batch's loss to the mean that `fit` displays."""
     shown = next(metric for metric in model.metrics if metric.name == "loss")

@@ -14,8 +14,8 @@ from keras_vanilla.distribution.refusals import (
     refuse_what_cannot_work,
 )
 from keras_vanilla.distribution.steps.loss_share import (
+    TokenWeighted,
     divided,
-    loss_weights,
     part_shares,
     shares_applied_by_step,
     update_loss_mean,
@@ -155,16 +155,13 @@ def _clips(optimizer):
 
 
 def _real_rows(model, labels, weights):
-    """Number of rows that count; rows that only fill a batch have weight 0.
-
-    Without weights, their labels are those that a loss of Keras ignores.
-    """
-    weights = loss_weights(model, labels, weights)
-    ignored = getattr(keras.losses.get(model.loss), "ignore_class", None)
-    if weights is None and ignored is not None:
-        weights = tf.cast(
-            tf.not_equal(labels, tf.cast(ignored, labels.dtype)), "float32"
-        )
+    """Number of rows that count in the loss; others only fill a batch."""
+    loss = keras.losses.get(model.loss)
+    ignored = getattr(loss, "ignore_class", None)
+    if isinstance(loss, TokenWeighted):
+        weights = loss.token_weights(labels, weights)
+    elif weights is None and ignored is not None:
+        weights = tf.cast(tf.not_equal(labels, tf.cast(ignored, labels.dtype)), "int32")
     if weights is None:
         return tf.shape(labels)[0]
     weights = tf.reshape(weights, [tf.shape(weights)[0], -1])

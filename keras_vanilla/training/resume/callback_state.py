@@ -1,19 +1,14 @@
 """State of callbacks, for resuming training in another process."""
 
 import copy
-import dis
-import inspect
-import itertools
 import os
 import warnings
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import keras
 
 from keras_vanilla._atomic_write import sync_file
 from keras_vanilla._checks import check_list
-from keras_vanilla.training.resume.snapshots import pack, unpack
 
 # Public attributes in which Keras's callbacks keep state between epochs; those that are
 # neither here nor refused need none. A `CSVLogger` has the size of its file.
@@ -28,15 +23,13 @@ _STATE = {
     keras.callbacks.ModelCheckpoint: ("best",),
     keras.callbacks.ReduceLROnPlateau: ("wait", "best", "cooldown_counter"),
 }
-
-# Callbacks that cannot be resumed exactly, and what to do instead.
-_REFUSED = {
-    keras.callbacks.BackupAndRestore: "`ExactResume` does its work",
-    keras.callbacks.OrbaxCheckpoint: "use `ModelCheckpoint`",
-    keras.callbacks.SwapEMAWeights: "use `AverageCheckpoints`",
-    keras.callbacks.CallbackList: "give the callbacks in it",
-}
-# Settings with which they count batches in private, unless they are "epoch".
+_REFUSED = (
+    keras.callbacks.BackupAndRestore,
+    keras.callbacks.OrbaxCheckpoint,
+    keras.callbacks.SwapEMAWeights,
+    keras.callbacks.CallbackList,
+)
+# Callbacks that count batches in private, unless this setting is "epoch".
 _FREQUENCIES = {
     keras.callbacks.ModelCheckpoint: "save_freq",
     keras.callbacks.TensorBoard: "update_freq",
@@ -55,7 +48,7 @@ class Stateful(Protocol):
 
 
 def checked_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
-    """Returns callbacks that can be resumed; warns about unreadable state.
+    """Returns callbacks that can be resumed; warns about those of unknown state.
 
     Args:
         callbacks: list or tuple of callbacks.
@@ -64,119 +57,71 @@ def checked_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
         ValueError: if Keras has such a callback, and it cannot be resumed.
     """
     callbacks = check_list("callbacks", callbacks, "Keras callbacks")
-    unreadable = []
     for each in callbacks:
-        kind = type(each)
-        for refused, remedy in _REFUSED.items():
-            if isinstance(each, refused):
-                raise ValueError(
-                    f"`ExactResume` cannot resume a {kind.__name__}: {remedy}."
-                )
+        name = type(each).__name__
         if not isinstance(each, keras.callbacks.Callback):
             raise TypeError(
                 "`callbacks` must be a list of Keras callbacks. Received: "
                 f"{each!r:.80} in it"
             )
+        if isinstance(each, _REFUSED):
+            raise ValueError(
+                f"`ExactResume` cannot resume a {name}, whose state is private."
+            )
         if isinstance(each, Stateful):
             continue
-        for counting, name in _FREQUENCIES.items():
-            if isinstance(each, counting) and (value := getattr(each, name)) != "epoch":
+        for counting, setting in _FREQUENCIES.items():
+            value = getattr(each, setting, "epoch")
+            if isinstance(each, counting) and value != "epoch":
                 raise ValueError(
-                    f"`ExactResume` cannot resume a {kind.__name__} unless `{name}` is "
-                    f"'epoch'. Received: {name}={value!r}"
+                    f"`ExactResume` cannot resume a {name} unless `{setting}` is "
+                    f"'epoch'. Received: {setting}={value!r}"
                 )
-        is_known = isinstance(each, tuple(_STATE)) or _is_of_keras(kind)
-        if not is_known and vars(each).keys() - _attributes_set_by_keras(kind):
-            unreadable.append(kind.__name__)
-    if unreadable:
-        warnings.warn(
-            f"What {', '.join(unreadable)} remembers is not in the snapshots: give it "
-            "the methods `get_state()` and `set_state(state)` if a resumed training "
-            "needs it; if there is nothing to remember, let `get_state` return {}.",
-            stacklevel=3,
-        )
+        if not type(each).__module__.startswith("keras."):
+            warnings.warn(
+                f"What {name} remembers is not in the snapshots: give it the methods "
+                "`get_state()`, which may return {}, and `set_state(state)`.",
+                stacklevel=3,
+            )
     return callbacks
 
 
-def _is_of_keras(kind):
-    return kind.__module__.startswith("keras.")
-
-
-def _attributes_set_by_keras(kind):
-    """Names of the attributes that a subclass has from its base classes in Keras."""
-    methods = [
-        method
-        for base in filter(_is_of_keras, kind.__mro__)
-        for method in vars(base).values()
-        if inspect.isfunction(method)
-    ]
-    instructions = itertools.chain(*map(dis.get_instructions, methods))
-    return {each.argval for each in instructions if each.opname == "STORE_ATTR"}
-
-
-def get_state(callback: keras.callbacks.Callback) -> list:
-    """Returns a packed copy of the state of a callback.
-
-    This is the result of its method `get_state`, the known attributes of a Keras
-    callback, or the file size of a `CSVLogger`; for other callbacks it is empty.
-
-    Raises:
-        TypeError: if a snapshot cannot hold it.
-    """
-    if isinstance(callback, Stateful):
-        state = callback.get_state()
-    elif isinstance(callback, keras.callbacks.CSVLogger):
-        state = {"size": _synced_size(callback.filename)}
-    else:
-        state = {
+def get_state(callback: keras.callbacks.Callback) -> dict:
+    """The state of a callback: its own, and that of its base class in Keras."""
+    is_log = isinstance(callback, keras.callbacks.CSVLogger)
+    return {
+        "own": callback.get_state() if isinstance(callback, Stateful) else None,
+        "size": _synced_size(callback.filename) if is_log else None,
+        "attributes": {
             name: getattr(callback, name)
             for kind, names in _STATE.items()
             if isinstance(callback, kind)
             for name in names
-        }
-    try:
-        return pack(state)
-    except TypeError as error:
-        raise TypeError(
-            f"Each value in the state of {type(callback).__name__} must be a {error}"
-        ) from None
+        },
+    }
 
 
-def set_state(callback: keras.callbacks.Callback, packed: list) -> None:
+def set_state(callback: keras.callbacks.Callback, state: dict) -> None:
     """Restores the result of `get_state`, after `on_train_begin`."""
+    state = copy.deepcopy(state)
+    vars(callback).update(state["attributes"])
     if isinstance(callback, Stateful):
-        callback.set_state(copy.deepcopy(unpack(packed)))
-    elif not isinstance(callback, keras.callbacks.CSVLogger):
-        vars(callback).update(copy.deepcopy(unpack(packed)))
+        callback.set_state(state["own"])
 
 
-def rewind(callback: keras.callbacks.Callback, packed: list) -> None:
+def rewind(callback: keras.callbacks.Callback, state: dict) -> None:
     """Truncates a log to its size at the snapshot, before `on_train_begin` opens it."""
     if not isinstance(callback, keras.callbacks.CSVLogger):
         return
     callback.append = True
-    before, path = unpack(packed)["size"], Path(callback.filename)
-    if before is None:
-        return
-    size = path.stat().st_size if path.exists() else 0
-    if size > before:
-        os.truncate(path, before)
-    elif size < before:
-        warnings.warn(
-            f"{path} has lost lines since the last snapshot: it had {before} bytes and "
-            f"has {size}.",
-            stacklevel=2,
-        )
+    size, path = state["size"], callback.filename
+    if size is not None and os.path.exists(path) and os.path.getsize(path) > size:
+        os.truncate(path, size)
 
 
 def _synced_size(log):
-    """The size of a log that is on the disk; None, with a warning, if it is gone."""
-    try:
-        sync_file(log)
-        return os.path.getsize(log)
-    except OSError as error:
-        warnings.warn(
-            f"{log} is not part of the snapshot: {error}. The training continues.",
-            stacklevel=3,
-        )
+    """The size of a log that is on the disk; None if it was removed."""
+    if not os.path.exists(log):
         return None
+    sync_file(log)
+    return os.path.getsize(log)

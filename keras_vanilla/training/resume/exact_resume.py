@@ -3,9 +3,12 @@
 import contextlib
 import copy
 import itertools
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,7 @@ from keras_vanilla.training.resume import callback_state
 from keras_vanilla.training.resume.identity import (
     check_changeable,
     identity_of,
-    learning_rates,
+    optimizer_settings,
     unlike,
 )
 from keras_vanilla.training.resume.snapshots import (
@@ -33,7 +36,6 @@ from keras_vanilla.training.resume.snapshots import (
     unchanging,
     unpack,
 )
-from keras_vanilla.training.resume.stop_signals import StopSignals
 
 SECONDS_BETWEEN = 300
 STEPS_BETWEEN = 500  # for several processes, whose clocks may differ
@@ -69,8 +71,8 @@ class ExactResume:
     same weights, logs and history, bit for bit, as an uninterrupted run. A snapshot
     holds the weights, the optimizer, the seeds of dropout, the metrics, the history,
     the position in the data and the state of `callbacks`. Snapshots are taken before
-    the first step, then at intervals, after each epoch, and on Ctrl-C or SIGTERM before
-    they end the run. During validation, these two wait for the end of the epoch.
+    the first step, then at intervals, after each epoch, and on Ctrl-C or SIGTERM, which
+    wait for the end of the batch, or of the epoch if it is validated.
 
     Snapshots of a different training run are refused with an error that names the
     difference. A finished run is restored without further training; it is continued if
@@ -86,7 +88,7 @@ class ExactResume:
         callbacks: callbacks of the run. Supported are Keras's callbacks except those
             with private state, such as `BackupAndRestore` and `SwapEMAWeights`;
             `AverageCheckpoints`; and those with the methods `get_state()` and
-            `set_state(state)`. A warning names other callbacks with state.
+            `set_state(state)`. A warning names the others.
         every: int. Steps between snapshots; None means five minutes, or 500 steps if
             several processes train one model.
         allow_changed: names of settings that may differ from the snapshots; training
@@ -151,7 +153,11 @@ class ExactResume:
         batch = _checked_batch(data, model.steps_per_execution)
         refuse_fixed_learning_rate(self.callbacks, model.optimizer)
         training = _Training(self, model, data, epochs, validation_data, verbose)
-        with keras_internals.deterministic_operations(), training.lock():
+        snapshots, is_writer = Snapshots(self.folder), replicas_of(model).first == 0
+        with (
+            keras_internals.deterministic_operations(),
+            snapshots.writing() if is_writer else contextlib.nullcontext(),
+        ):
             return training.run(batch)
 
 
@@ -176,7 +182,7 @@ class _Training(keras.callbacks.Callback):
             steps=self._steps,
             verbose=0 if verbose == "auto" else verbose,
         )
-        self._signals = StopSignals(self._finish_writing)
+        self._signals = _StopSignals()
         self._state = None  # what the next call of Keras's `fit` begins with
         self._begun = False  # whether `on_train_begin` of the callbacks was called
         self._step = self._trained_before = 0  # of all epochs; of the first one
@@ -185,13 +191,7 @@ class _Training(keras.callbacks.Callback):
         self._history.on_train_begin()
         self._offset = data.first_step()
         self._random = None  # random state of the next step, if not the current one
-        self._saved_step = self._saved_at = None
-
-    def lock(self):
-        """Locks the folder if this process writes to it."""
-        if self._replicas.first == 0:
-            return self._snapshots.writing()
-        return contextlib.nullcontext()
+        self._saved_step = self._saved_at = self._writing = None
 
     def run(self, batch):
         """Calls Keras's `fit` for the rest of an epoch, then for all others."""
@@ -201,7 +201,11 @@ class _Training(keras.callbacks.Callback):
         )
         self._state = state = self._state_to_resume()
         epoch, ended = (state["epoch"], state["stopped"]) if state else (0, False)
-        with contextlib.nullcontext() if self._is_one_of_several else self._signals:
+        no_signals = contextlib.nullcontext()
+        with (
+            no_signals if self._is_one_of_several else self._signals,
+            ThreadPoolExecutor(1, "snapshot") as self._thread,
+        ):
             if state and state["batch"]:
                 self._trained_before = state["batch"]
                 self._fit(epoch, epoch + 1)
@@ -209,9 +213,7 @@ class _Training(keras.callbacks.Callback):
                 self._trained_before = 0
             # If no epochs remain, Keras restores the weights and finalises averages.
             self._fit(self._epochs if ended else epoch, self._epochs)
-            self._signals.delayed = True
             self._finish_writing()
-            self._signals.let_through()
         self._callbacks.on_train_end(self._logs)
         self.model.history = self._history
         return self._history
@@ -232,8 +234,6 @@ class _Training(keras.callbacks.Callback):
         )
 
     def on_train_begin(self, logs=None):
-        if self._state:
-            self._check_variables()
         if not self._begun:
             for callback, state in self._callbacks_and_states():
                 callback_state.rewind(callback, state)
@@ -243,7 +243,6 @@ class _Training(keras.callbacks.Callback):
         self._begun = True
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._signals.delayed = True
         self._epoch = epoch
         if self._saved_step is None:
             self._write(self._state_of(epoch, 0))
@@ -254,7 +253,7 @@ class _Training(keras.callbacks.Callback):
             if before["metrics"] == self._identity["metrics"]:
                 _assign(self.model.metrics_variables, self._state["metrics"])
         self._state = None
-        self._signals.let_through()
+        self._let_signal_through()
 
     def on_train_batch_begin(self, batch, logs=None):
         if self._random is not None:
@@ -263,7 +262,6 @@ class _Training(keras.callbacks.Callback):
         self._callbacks.on_train_batch_begin(self._trained_before + batch, logs)
 
     def on_train_batch_end(self, batch, logs=None):
-        self._signals.delayed = True
         self._step += self.model.steps_per_execution
         batch += self._trained_before
         self._callbacks.on_train_batch_end(batch, logs)
@@ -275,7 +273,7 @@ class _Training(keras.callbacks.Callback):
             return  # the epoch ends here
         elif self._is_time() or self._signals.arrived:
             self._write(self._state_of(self._epoch, batch + 1))
-            self._signals.let_through()
+            self._let_signal_through()
 
     def on_epoch_end(self, epoch, logs=None):
         for callback in self._callbacks.callbacks:  # these may add to the logs
@@ -286,7 +284,7 @@ class _Training(keras.callbacks.Callback):
         self._write(packed)
         # Keras ends each `fit` with `finalize_variable_values`, which may change them.
         self._state = unpack(packed) if self._trained_before else None
-        self._signals.let_through()
+        self._let_signal_through()
 
     def on_test_begin(self, logs=None):
         self._callbacks.on_test_begin(logs)
@@ -317,32 +315,32 @@ class _Training(keras.callbacks.Callback):
             )
         if state is None:
             return None
-        path, identity = self._snapshots.path(step), self._identity
-        if identity["learning_rate"] == state["learning_rate"]:  # set by a callback
-            identity["learning_rate"] = state["identity"]["learning_rate"]
-        if differing := unlike(state["identity"], identity, self._allow_changed):
+        path, before, now = (
+            self._snapshots.path(step),
+            state["identity"],
+            self._identity,
+        )
+        if now["optimizer"] == state["optimizer"]:  # a callback has set its rate
+            now |= {name: before[name] for name in ("optimizer", "learning_rate")}
+        if differing := unlike(before, now, self._allow_changed):
             raise ValueError(f"{path} belongs to another training: {differing}")
-        if self._epochs < state["epoch"] + bool(state["batch"]):
+        epoch = state["epoch"]
+        if self._epochs < epoch + bool(state["batch"]):
             raise ValueError(
-                f"{path} has trained more epochs than that, {state['epoch']}. "
+                f"{path} has trained more epochs than that, {epoch}. "
                 f"Received: epochs={self._epochs}"
             )
         if self._verbose and self._replicas.first == 0:
-            print(_description(state, path, self._epochs), flush=True)
+            stopped = " and stopped by a callback" if state["stopped"] else ""
+            print(
+                f"Resumed from {path}: {epoch} of {self._epochs} epochs are finished"
+                f"{stopped}, step {step:,}.",
+                flush=True,
+            )
         self._step, self._offset = step, state["offset"]
         self._history.epoch, self._history.history = state["history"]
         self._saved_step, self._saved_at = step, time.monotonic()
         return state
-
-    def _check_variables(self):
-        shapes = [tuple(each.shape) for each in _variables(self.model)]
-        before = [each.shape for each in self._state["variables"]]
-        if shapes != before:
-            raise ValueError(
-                f"{self._snapshots.path(self._step)} is of another model or optimizer: "
-                f"its {len(before)} variables have other shapes than the {len(shapes)} "
-                "of this one."
-            )
 
     def _restore(self, with_callbacks=True):
         """Restores everything except metrics, which Keras resets in each epoch."""
@@ -359,22 +357,32 @@ class _Training(keras.callbacks.Callback):
         return list(zip(self._callbacks.callbacks, states, strict=False))
 
     def _write(self, packed):
-        """Writes the first snapshot; later ones are written in the background."""
+        """Writes a snapshot in the background, but waits for the first one."""
         self._finish_writing()
         if self._replicas.first == 0:
-            later = self._saved_step is not None
-            save = self._snapshots.save_in_background if later else self._snapshots.save
-            save(self._step, packed)
+            save = self._snapshots.save
+            self._writing = self._thread.submit(save, self._step, packed)
+            if self._saved_step is None:
+                self._writing.result()
         self._saved_step, self._saved_at = self._step, time.monotonic()
 
     def _finish_writing(self):
-        if error := self._snapshots.wait():
+        writing, self._writing = self._writing, None
+        try:
+            if writing:
+                writing.result()
+        except OSError as error:
             warnings.warn(
                 f"No snapshot after step {self._saved_step:,} in "
                 f"{self._snapshots.folder}: {error}. The training continues; if it is "
                 "killed, it resumes from the last snapshot.",
                 stacklevel=2,
             )
+
+    def _let_signal_through(self):
+        if self._signals.arrived:
+            self._finish_writing()
+            self._signals.let_through()
 
     def _is_time(self):
         if self._every is None:
@@ -390,7 +398,7 @@ class _Training(keras.callbacks.Callback):
         return pack(
             {
                 "identity": self._identity,
-                "learning_rate": learning_rates(self.model.optimizer),
+                "optimizer": optimizer_settings(self.model.optimizer),
                 "variables": variables,
                 "metrics": _values(self.model, self.model.metrics_variables),
                 "epoch": epoch,
@@ -400,9 +408,9 @@ class _Training(keras.callbacks.Callback):
                 "offset": self._offset,
                 "stopped": self.model.stop_training,
                 "history": [self._history.epoch, self._history.history],
-                "callbacks": [
-                    callback_state.get_state(each) for each in self._callbacks.callbacks
-                ],
+                "callbacks": list(
+                    map(callback_state.get_state, self._callbacks.callbacks)
+                ),
             }
         )
 
@@ -414,9 +422,48 @@ class _Training(keras.callbacks.Callback):
         lines = []
         if batch >= 0:
             lines = sorted(self._data.line_numbers(self._data_step(epoch, batch)))
-        self._snapshots.wait()
-        paths = self._snapshots.paths()
-        return Diverged(what, self._step, lines, paths[-1] if paths else None)
+        self._finish_writing()
+        return Diverged(what, self._step, lines, self._snapshots.last_path())
+
+
+class _StopSignals:
+    """Context manager in which SIGINT and SIGTERM wait for `let_through`.
+
+    Then the previous handler is called: by default, SIGINT raises KeyboardInterrupt and
+    SIGTERM ends the process. If it returns, training continues. A second signal does
+    not wait. Signals that were ignored remain ignored. Outside the main thread, where
+    Python allows no handlers, nothing changes.
+    """
+
+    def __init__(self):
+        self._previous, self.arrived = {}, None
+
+    def __enter__(self):
+        if threading.current_thread() is threading.main_thread():
+            for signum in (signal.SIGINT, signal.SIGTERM):
+                previous = signal.getsignal(signum)
+                if previous not in (signal.SIG_IGN, None):  # None: not set by Python
+                    self._previous[signum] = signal.signal(signum, self._handle)
+        return self
+
+    def __exit__(self, *error):
+        for signum, previous in self._previous.items():
+            signal.signal(signum, previous)
+        if self.arrived:
+            signal.raise_signal(self.arrived)
+
+    def _handle(self, signum, frame):
+        if self.arrived:
+            self.let_through()
+        else:
+            self.arrived = signum
+
+    def let_through(self):
+        """Calls the previous handler of the signal that waits."""
+        signum, self.arrived = self.arrived, None
+        signal.signal(signum, self._previous[signum])
+        signal.raise_signal(signum)
+        signal.signal(signum, self._handle)
 
 
 def _checked_batch(data, steps_per_execution):
@@ -445,8 +492,7 @@ def _checked_batch(data, steps_per_execution):
     if not all(same):
         raise ValueError(
             "The function given to `Batches.map` changes the same batch in another "
-            "way each time, so that a training cannot be resumed exactly. Random "
-            "numbers must depend on the batch: see `tf.random.stateless_uniform`."
+            "way each time: see `tf.random.stateless_uniform`."
         )
     return first
 
@@ -484,6 +530,11 @@ def _values(model, variables):
 
 
 def _assign(variables, values):
+    if len(variables) != len(values):
+        raise ValueError(
+            f"The snapshot is of another model or optimizer: it has {len(values)} "
+            f"variables, and this one {len(variables)}."
+        )
     for variable, value in zip(variables, values, strict=True):
         variable.assign(value)
 
@@ -504,13 +555,3 @@ def _set_random_state(states):
     first, *of_gpus = (torch.from_numpy(state.copy()) for state in states)
     torch.set_rng_state(first)
     torch.cuda.set_rng_state_all(of_gpus)
-
-
-def _description(state, path, epochs):
-    """One line that describes the resumed run."""
-    epoch, step = state["epoch"], f"step {state['step']:,}"
-    if state["stopped"]:
-        return f"{path}: a callback stopped this training after epoch {epoch}, {step}."
-    if epoch >= epochs:
-        return f"{path}: this training is finished, after epoch {epoch}, {step}."
-    return f"Resumed from {path}: epoch {epoch + 1} of {epochs}, {step}."

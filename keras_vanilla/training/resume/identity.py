@@ -1,9 +1,8 @@
 """Settings that must match those of a snapshot."""
 
-import itertools
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import Any
 
 import keras
@@ -30,7 +29,17 @@ CHANGEABLE = {
     },
     "versions": {"versions"},
 }
-MOST_NAMED = 5  # number of differences that an error lists
+# Entries of a configuration that depend on what else a process has created, or on a
+# layer's first batch.
+_PASSING = {
+    "name",
+    "inbound_nodes",
+    "input_layers",
+    "output_layers",
+    "build_config",
+    "build_input_shape",
+    "shared_object_id",
+}
 
 
 def check_changeable(names: str | Collection[str]) -> frozenset[str]:
@@ -63,17 +72,14 @@ def identity_of(
         callbacks: the callbacks of the run.
         epochs: int.
     """
-    optimizer, backend = optimizer_settings(model.optimizer), keras.backend.backend()
-    # If custom code fails, the metrics are compared by the shapes of their variables.
-    shapes = [list(variable.shape) for variable in model.metrics_variables]
-    of_classes = {"loss": _text(model.loss), "metrics": shapes}
-    compiled = settings_of(model.get_compile_config, of_classes)
+    backend = keras.backend.backend()
+    compiled = _settings_of(model.get_compile_config) or {"loss": _text(model.loss)}
     return {
         "callbacks": [type(each).__name__ for each in callbacks],
         "steps": data.steps_per_epoch,
         "epochs": epochs,
         "data": data.digest,
-        "model": settings_of(model.get_config),
+        "model": _settings_of(model.get_config),
         "loss": {name: compiled.get(name) for name in ("loss", "loss_weights")},
         "metrics": {n: compiled.get(n) for n in ("metrics", "weighted_metrics")},
         "trainable": [weight.trainable for weight in model.weights],
@@ -81,8 +87,8 @@ def identity_of(
         "quantize": getattr(model, "fake_quantization", None),
         # In Keras, "auto" also depends on whether operations were deterministic before.
         "jit_compile": bool(model.jit_compile),
-        "learning_rate": _take_learning_rates(optimizer),
-        "optimizer": optimizer,
+        "learning_rate": _learning_rates(model.optimizer),
+        "optimizer": optimizer_settings(model.optimizer),
         "versions": {
             "keras_vanilla": __version__,
             "keras": keras.__version__,
@@ -91,44 +97,9 @@ def identity_of(
     }
 
 
-def settings_of(get_config: Callable[[], dict], otherwise: Any = None) -> Any:
-    """Settings as values that JSON supports; `otherwise` if custom code fails."""
-    try:
-        return _plain(get_config())
-    except Exception:
-        return otherwise
-
-
-def learning_rates(optimizer: keras.optimizers.Optimizer) -> list[float]:
-    """The current values of the learning rates that callbacks can change."""
-    return _take_learning_rates(optimizer_settings(optimizer))
-
-
 def optimizer_settings(optimizer: keras.optimizers.Optimizer) -> dict:
-    """The class and settings of an optimizer, as values that JSON supports.
-
-    The name is left out, because Keras numbers the optimizers of a process in it.
-    """
+    """The class and settings of an optimizer, as values that JSON supports."""
     return _plain(keras.optimizers.serialize(optimizer))
-
-
-def differences(before: Any, now: Any, name: str = "") -> Iterator[str]:
-    """Describes each value that has changed, such as "epochs was 3 and is 5".
-
-    Args:
-        before: nested dicts of values that JSON supports.
-        now: the same for the current run.
-        name: str. Name of the compared values.
-    """
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in sorted({*before, *now}):
-            inner = f"{name}.{key}".lstrip(".")
-            yield from differences(before.get(key), now.get(key), inner)
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for i, pair in enumerate(zip(before, now, strict=True)):
-            yield from differences(*pair, f"{name}[{i}]")
-    elif before != now:
-        yield f"{name} was {_short(before)} and is {_short(now)}"
 
 
 def unlike(before: dict, now: dict, allowed: Collection[str] = ()) -> str | None:
@@ -145,60 +116,48 @@ def unlike(before: dict, now: dict, allowed: Collection[str] = ()) -> str | None
     changed = {name for name in names if before.get(name) != now.get(name)}
     if not changed:
         return None
-    before, now = ({name: each.get(name) for name in changed} for each in (before, now))
-    texts = "; ".join(itertools.islice(differences(before, now), MOST_NAMED))
+
+    def described(name):
+        values = f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
+        return values if len(values) < 250 else f"{name} has changed"
+
     remedies = {name for name, parts in CHANGEABLE.items() if changed & parts}
     if changed <= set().union(*(CHANGEABLE[name] for name in remedies)):
         together = sorted({*remedies, *allowed})
         other = f"`allow_changed={together}` to continue with what is new"
     else:
         other = "another folder to start anew"
+    texts = "; ".join(map(described, sorted(changed)))
     return f"{texts}. Use what it was begun with, or {other}."
 
 
-def _take_learning_rates(settings):
-    """Removes the rates that are numbers from settings, and returns them."""
-    rates = []
-    for name, value in list(settings.items()):
-        if name == "learning_rate" and isinstance(value, (int, float)):
-            rates.append(settings.pop(name))
-        elif isinstance(value, dict):
-            rates += _take_learning_rates(value)
-    return rates
+def _learning_rates(optimizer):
+    """The rates that are numbers, which callbacks can change."""
+    optimizers = getattr(optimizer, "optimizers", [optimizer])
+    rates = (each.learning_rate for each in optimizers)
+    numbers = (rate for rate in rates if isinstance(rate, keras.Variable))
+    return [float(str(keras.ops.convert_to_numpy(rate))) for rate in numbers]
 
 
-# Keras numbers the layers and optimizers of a process in their names.
-_NAMES = ("name", "inbound_nodes", "input_layers", "output_layers")
-# Entries that depend on a layer's first batch, or on the process.
-_PASSING = ("build_config", "build_input_shape", "shared_object_id")
+def _settings_of(get_config: Callable[[], dict]) -> Any:
+    try:
+        return _plain(get_config())
+    except Exception:  # that of custom code
+        return None
 
 
 def _plain(settings):
     """Settings as JSON values, without entries that differ between processes."""
-    return _without_names(json.loads(json.dumps(settings, default=_text)))
+    return json.loads(json.dumps(settings, default=_text), object_hook=_lasting)
 
 
 def _text(value):
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
-def _without_names(settings):
-    if isinstance(settings, list):
-        return [_without_names(each) for each in settings]
-    if not isinstance(settings, dict):
-        return settings
-    kind = settings.get("class_name")
-    if kind == "__lambda__":
+def _lasting(settings):
+    if settings.get("class_name") == "__lambda__":
         return "a lambda"  # its bytes differ between processes
-    if isinstance(kind, str) and kind.endswith("DTypePolicy"):
-        return settings  # the name describes it
-    return {
-        key: _without_names(value)
-        for key, value in settings.items()
-        if key not in (*_NAMES, *_PASSING)
-    }
-
-
-def _short(value):
-    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    if settings.keys() == {"name"}:
+        return settings  # of a precision policy
+    return {name: each for name, each in settings.items() if name not in _PASSING}

@@ -11,7 +11,6 @@ import json
 import re
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +23,13 @@ from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._types import PathLike
 
 KEPT = 2  # if the last snapshot is damaged, the previous one is used
-FORMAT = b"keras_vanilla snapshot 2\n"
+FORMAT = b"keras_vanilla snapshot 3\n"
 NAME = re.compile(r"step-(\d+)\.npz")
-FILES = ("step-*.npz", "step-*.npz.damaged", ".step-*.npz", LOCK)
+FILES = ("step-*.npz", ".step-*.npz", LOCK)
 
 
 class Damaged(ValueError):
     """A file is not what was written, or is of another version."""
-
-
-def folder_is_gone(folder: PathLike) -> FileNotFoundError:
-    """The error for a folder that was renamed or removed during training."""
-    return FileNotFoundError(
-        f"{folder} is gone: it was renamed or removed while its training ran. Rename "
-        "it back and start the same training again, which resumes from its last "
-        "snapshot."
-    )
 
 
 class Snapshots:
@@ -51,8 +41,6 @@ class Snapshots:
 
     def __init__(self, folder: PathLike):
         self.folder = Path(folder)
-        self._writer = ThreadPoolExecutor(1, "snapshot")
-        self._in_background = None
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -64,10 +52,7 @@ class Snapshots:
         """
         with folder_lock(self.folder):
             remove_unfinished(self.folder, NAME)
-            try:
-                yield
-            finally:
-                self.wait()
+            yield
 
     def save(self, step: int, packed: list) -> None:
         """Writes a snapshot, then deletes all but the last two.
@@ -78,71 +63,56 @@ class Snapshots:
         Raises:
             OSError: if it cannot be written; previous snapshots are not changed.
         """
-        _write(self.path(step), packed)
-        for path in self.paths()[:-KEPT]:
+        text, *arrays = packed
+        json_bytes = np.frombuffer(text.encode(), np.uint8)
+        with atomic_path(self.path(step)) as path, open(path, "x+b") as file:
+            file.write(FORMAT + bytes(65))
+            np.savez(file, json_bytes, *arrays)
+            file.seek(len(FORMAT) + 65)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            file.seek(len(FORMAT))
+            file.write(f"{digest}\n".encode())
+        for path in self._paths()[:-KEPT]:
             path.unlink(missing_ok=True)
-
-    def save_in_background(self, step: int, packed: list) -> None:
-        """Calls `save` in a thread; `wait` returns its error."""
-        self._in_background = self._writer.submit(self.save, step, packed)
-
-    def wait(self) -> OSError | None:
-        """Waits for the write in the background; returns its OSError, if any.
-
-        Raises:
-            FileNotFoundError: if the folder no longer exists.
-            Exception: if the write failed with another error.
-        """
-        error = self._in_background and self._in_background.exception()
-        self._in_background = None
-        if error is not None and not self.folder.is_dir():
-            raise folder_is_gone(self.folder) from error
-        if error is not None and not isinstance(error, OSError):
-            raise error
-        return error
 
     def newest(self) -> Any:
         """The state of the last snapshot that is not damaged; None if there is none.
 
-        A damaged snapshot is renamed with a warning, and the previous one is used.
+        There is a warning for each snapshot that is damaged.
 
         Raises:
             ValueError: if there are snapshots and all of them are damaged.
             OSError: if a snapshot cannot be read, which does not mean it is damaged.
         """
-        damaged = []
-        for path in reversed(self.paths()):
+        paths = self._paths()
+        for path in reversed(paths):
             try:
-                state = _read(path)
+                return _read(path)
             except Damaged as error:
                 warnings.warn(str(error), stacklevel=2)
-                damaged.append(path)
-                continue
-            for each in damaged:  # these must not count as the last two
-                with contextlib.suppress(OSError):
-                    each.rename(f"{each}.damaged")
-            return state
-        if damaged:
+        if paths:
             raise ValueError(
                 f"No snapshot in {self.folder} can be read: delete the folder to start "
                 "again from the beginning."
             )
         return None
 
-    def paths(self) -> list[Path]:
-        """The snapshot files, ordered by step."""
-        if not self.folder.is_dir():
-            return []
-        return sorted(p for p in self.folder.iterdir() if NAME.fullmatch(p.name))
+    def last_path(self) -> Path | None:
+        """The path of the last snapshot; None if there is none."""
+        return max(self._paths(), default=None)
 
     def last_step(self) -> int | None:
         """The step of the last snapshot; None if there is none."""
-        paths = self.paths()
-        return int(NAME.fullmatch(paths[-1].name).group(1)) if paths else None
+        path = self.last_path()
+        return path and int(NAME.fullmatch(path.name).group(1))
 
     def path(self, step: int) -> Path:
         """The path of the snapshot of a step."""
         return self.folder / f"step-{step:012d}.npz"
+
+    def _paths(self):
+        paths = self.folder.iterdir() if self.folder.is_dir() else ()
+        return sorted(path for path in paths if NAME.fullmatch(path.name))
 
 
 def pack(value: Any) -> list:
@@ -169,18 +139,15 @@ def pack(value: Any) -> list:
             return {"tuple": [structure(each) for each in value]}
         if kind is dict:
             return {"dict": [[structure(k), structure(v)] for k, v in value.items()]}
-        if isinstance(value, np.generic):
-            return {"number": structure(np.asarray(value))}
-        if kind is np.ndarray and value.dtype.kind in "biufc":
-            arrays.append(unchanging(value))
-            return {"array": len(arrays)}
-        if kind is np.ndarray and value.dtype.type.__module__ == "ml_dtypes":
-            # NumPy cannot write bfloat16: its bytes and the type's name are stored.
-            bits = structure(value.view(f"u{value.dtype.itemsize}"))
-            return {"bits": bits, "dtype": value.dtype.name}
+        if isinstance(value, np.generic) or kind is np.ndarray:
+            of_numpy = value.dtype.kind in "biufc"
+            if of_numpy or value.dtype.type.__module__ == "ml_dtypes":
+                arrays.append(unchanging(np.asarray(value)))
+                place = {"array": len(arrays), "dtype": value.dtype.name}
+                return place if kind is np.ndarray else {"number": place}
         raise TypeError(
-            "dict, list, tuple, str, number, None or NumPy array. Received: a "
-            f"{kind.__name__}"
+            "A snapshot, with the states of callbacks, can have dicts, lists, tuples, "
+            f"strings, numbers, None and NumPy arrays. Received: a {kind.__name__}"
         )
 
     return [json.dumps(structure(value)), *arrays]
@@ -197,12 +164,11 @@ def unpack(packed: list) -> Any:
                 return tuple(value_of(values))
             case {"dict": items}:
                 return {value_of(key): value_of(each) for key, each in items}
-            case {"number": array}:
-                return value_of(array)[()]
-            case {"array": number}:
-                return packed[number]
-            case {"bits": bits, "dtype": name}:
-                return value_of(bits).view(name)
+            case {"number": place}:
+                return value_of(place)[()]
+            case {"array": number, "dtype": name}:
+                array = packed[number]  # NumPy reads the bytes of bfloat16 without name
+                return array.view(name) if array.dtype.kind == "V" else array
         return structure
 
     return value_of(json.loads(packed[0]))
@@ -214,18 +180,6 @@ def unchanging(array: np.ndarray) -> np.ndarray:
         array = array.copy()
         array.flags.writeable = False
     return array
-
-
-def _write(path, packed):
-    text, *arrays = packed
-    json_bytes = np.frombuffer(text.encode(), np.uint8)
-    with atomic_path(path) as temporary, open(temporary, "x+b") as file:
-        file.write(FORMAT + bytes(65))
-        np.savez(file, json_bytes, *arrays)
-        file.seek(len(FORMAT) + 65)
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        file.seek(len(FORMAT))
-        file.write(f"{digest}\n".encode())
 
 
 def _read(path):

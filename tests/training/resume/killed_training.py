@@ -1,16 +1,15 @@
 """A training that is killed at a chosen instant; a program for `test_exact_resume.py`.
 
-    python killed_training.py FOLDER [plain|whole|cache] [step|later|stop|bytes|write N]
+    python killed_training.py FOLDER [plain|whole] [step|later|stop|bytes|write N]
 
 "plain" is `ExactResume` on a model that trains in no time, "whole" is
-`train_translator` with validation and BLEU, "cache" the command `train --cache`. The
-last two choose the instant of SIGKILL: at step N of the whole training, up to a second
-later (at step N, with SIGTERM, for "stop"), half-way through the bytes of the next
-snapshot, or before the N-th time that this process syncs or renames a file. At its end
-the program prints what must not depend on any kill.
+`train_translator` with validation and BLEU. The last two arguments choose the instant
+of SIGKILL: at step N of the whole training, up to a second later (at step N, with
+SIGTERM, for "stop"), half-way through the bytes of the next snapshot, or before the
+N-th time that this process syncs or renames a file. At its end the program prints what
+must not depend on any kill.
 """
 
-import contextlib
 import hashlib
 import io
 import itertools
@@ -25,11 +24,9 @@ from pathlib import Path
 import keras
 import numpy as np
 from small_fit import compiled, data, validation
-from word_reversal import dutch, english_sentences
+from word_reversal import corpus
 
 from keras_vanilla import Translator
-from keras_vanilla.cli import main
-from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.training import AverageCheckpoints, ExactResume, train_translator
 from keras_vanilla.training.resume import exact_resume
 
@@ -98,11 +95,6 @@ def stop():
 ACTIONS = {"step": die, "later": die_later, "stop": stop, "bytes": die_in_snapshot}
 
 
-def corpus(count, seed):
-    sources = english_sentences(count, seed)
-    return ParallelCorpus(sources, map(dutch, sources))
-
-
 def plain(folder, kill, epochs=3):
     """`ExactResume` alone: 3 epochs of six steps, a snapshot every third step."""
     model = compiled(use_ema=True)  # Keras moves averages into the weights at the end
@@ -158,29 +150,6 @@ def whole(folder, kill, epochs=40):
     }
 
 
-def cache(folder, kill, epochs=3):
-    """`keras-vanilla train --cache`, without a given tokenizer."""
-    pairs, files = corpus(60, 0), [folder.parent / name for name in ("en", "nl")]
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, side in zip(files, (pairs.sources, pairs.targets), strict=True):
-        if not file.exists():
-            file.write_text("".join(f"{line}\n" for line in side))
-    source, target = map(str, files)
-    options = "--preset tiny --vocabulary-size 320 --tokens-per-batch 512".split()
-    options += ["--epochs", str(epochs), "--max-tokens", "30", "--robust"]
-    folders = ["--output", str(folder / "run"), "--cache", str(folder / "cache")]
-    files = ["--source", source, "--target", target]
-    with contextlib.redirect_stdout(sys.stderr):
-        assert main(["train", *files, *folders, *options]) == 0
-    names = ("translator.keras", "last.keras", "best.keras")
-    files = {path.name for path in folder.rglob("*") if "tfevents" not in path.name}
-    return {
-        "weights": [digest_of_file(folder / "run" / name) for name in names],
-        "log": (folder / "run" / "history.csv").read_text(),
-        "files": sorted(files),  # without TensorBoard's, one for each process
-    }
-
-
 def digest(arrays):
     whole = b"".join(np.asarray(array).tobytes() for array in arrays)
     return hashlib.sha256(whole).hexdigest()
@@ -190,7 +159,7 @@ def digest_of_file(path):
     return digest(Translator.load(path).model.get_weights())
 
 
-KINDS = {"plain": plain, "whole": whole, "cache": cache}
+KINDS = {"plain": plain, "whole": whole}
 
 
 def train(folder, kind="plain", where="step", number="0"):

@@ -1,6 +1,6 @@
 """What a resumed training may and may not differ in from its snapshots."""
 
-import shutil
+import re
 
 import keras
 import numpy as np
@@ -11,35 +11,16 @@ from stopping import Crash
 
 from keras_vanilla.training import AverageCheckpoints
 from keras_vanilla.training.resume import identity
-from keras_vanilla.training.resume.snapshots import Snapshots
+from keras_vanilla.training.resume.identity import identity_of, unlike
 
 
-@pytest.fixture(scope="module")
-def stopped_once(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("stopped")
-    with pytest.raises(Crash):
-        fit(compiled(), folder, crash=6)
-    return folder
-
-
-@pytest.fixture
-def stopped(stopped_once, tmp_path):
-    """The folder of a training that was stopped in the second of its four epochs."""
-    return shutil.copytree(stopped_once, tmp_path / "stopped")
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """The folder of a training of one epoch; a refusal leaves it as it is."""
-    folder = tmp_path_factory.mktemp("finished")
-    fit(compiled(), folder, epochs=1)
-    return folder
-
-
-def with_frozen_bias():
-    model = compiled()
-    model.weights[1].trainable = False
-    return model
+def identity_with(
+    batches=None, callbacks=(), epochs=4, frozen=False, rounded=None, **model
+):
+    model = compiled(**model)
+    model.fake_quantization = rounded
+    model.weights[1].trainable = not frozen
+    return identity_of(model, data(**batches or {}), callbacks, epochs)
 
 
 def other_features(*batch):
@@ -51,81 +32,84 @@ def random_labels(*batch):
     return x, y * tf.random.uniform([])
 
 
-# Models and settings of `fit` that differ, and what their refusal says.
-OTHERS = {
-    "loss": ({"loss": "mae"}, {}, "loss.loss was 'mse' and is 'mae'"),
-    "optimizer": (
-        {"beta_1": 0.5},
-        {},
-        "optimizer.config.beta_1 was 0.9 and is 0.5",
-    ),
-    "jit_compile": (
-        {"jit": True},
-        {},
-        "jit_compile was False and is True. .*or another folder to start anew",
-    ),
-    "learning_rate": (
-        {"rate": 0.01},
-        {},
-        r"learning_rate\[0\] was 0.05 and is 0.01. .*allow_changed=\['optimizer'\]",
-    ),
-    "model": (
-        {"dropout": 0.3},
-        {},
-        r"model.layers\[1\].config.rate was 0.4 and is 0.3",
-    ),
-    "metrics": (
-        {"metrics": ["mae", "mse"]},
-        {},
-        r"metrics.metrics was \['mae'\] and is \['mae', 'mse'\]. .*\['metrics'\]",
-    ),
-    "frozen": (None, {}, r"trainable\[1\] was True and is False. .*or another folder"),
-    "epochs": ({}, {"epochs": 5}, r"epochs was 4 and is 5. .*\['epochs'\]"),
-    "data": ({}, {"batches": {"seed": 3}}, "data was '.*or another folder"),
-    "map": (
-        {},
-        {"batches": {"change": other_features}},
-        "belongs to another training: data was ",
-    ),
-    "length": (
-        {},
-        {"batches": {"steps": 3}},
-        "data was .*; steps was 4 and is 3. .* anew",
-    ),
-    "callbacks": (
-        {},
-        {"callbacks": [AverageCheckpoints()]},
-        r"callbacks was \['Stop'\] and is \['Av.* anew",
-    ),
+# What differs, and what an error says of it.
+DIFFERENCES = {
+    "loss": ({"loss": "mae"}, r"loss was .*'mse'.*'mae'.*allow_changed=\['loss'\]"),
+    "optimizer": ({"beta_1": 0.5}, r"^optimizer has changed.*\['optimizer'\]"),
+    "rate": ({"rate": 0.01}, r"learning_rate was \[0.05\] and is \[0.01\]; opt.*\['o"),
+    "jit_compile": ({"jit": True}, "jit_compile was False and is True. .* another fol"),
+    "model": ({"dropout": 0.3}, r"^model has changed. .*\['model'\]"),
+    "precision": ({"dtype": "mixed_bfloat16"}, "model has changed"),
+    "metrics": ({"metrics": ["mse"]}, r"metrics was .*\['metrics'\]"),
+    "frozen": ({"frozen": True}, r"trainable was .*False\]. .*another folder"),
+    "rounded": ({"rounded": "int8"}, "quantize was None and is 'int8'. .* another fo"),
+    "epochs": ({"epochs": 5}, r"epochs was 4 and is 5. .*\['epochs'\]"),
+    "data": ({"batches": {"seed": 3}}, "data was .*another folder"),
+    "map": ({"batches": {"change": other_features}}, "data was .*another folder"),
+    "length": ({"batches": {"steps": 3}}, "data was .*; steps was 4 and is 3"),
+    "callbacks": ({"callbacks": [AverageCheckpoints()]}, "callbacks was .*'Average"),
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_other_training_is_refused_by_difference(stopped, name):
-    model, settings, message = OTHERS[name]
-    model = with_frozen_bias() if model is None else compiled(**model)
-    if "batches" in settings:
-        settings = {**settings, "batches": data(**settings["batches"])}
-    with pytest.raises(ValueError, match=message):
-        fit(model, stopped, **settings)
+@pytest.fixture(scope="module")
+def unchanged():
+    return identity_with()
 
 
-def test_other_version_is_refused(stopped, monkeypatch):
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_identity_names_difference(unchanged, name):
+    settings, pattern = DIFFERENCES[name]
+    settings = dict(settings)
+    policy, before = settings.pop("dtype", "float32"), keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        now = identity_with(**settings)
+    finally:
+        keras.config.set_dtype_policy(before)
+    assert now != unchanged
+    assert re.search(pattern, unlike(unchanged, now))
+
+
+def test_identity_is_that_of_another_process(unchanged):
+    """Of which Keras counts the layers, optimizers and models from 0 again."""
+    assert unlike(unchanged, identity_with()) is None
+    keras.backend.clear_session()
+    assert unlike(unchanged, identity_with()) is None
+
+
+def test_identity_of_custom_code_is_its_text():
+    class Odd(keras.Sequential):
+        def get_config(self):
+            raise NotImplementedError
+
+        get_compile_config = get_config
+
+    def described(loss):
+        model = Odd([keras.Input((3,)), keras.layers.Dense(2)])
+        model.compile("sgd", loss)
+        return identity_of(model, data(), [], 4)
+
+    assert described("mse") == described("mse")
+    assert "loss was" in unlike(described("mse"), described("mae"))
+
+
+def test_other_training_is_refused_unless_allowed(tmp_path, monkeypatch):
+    with pytest.raises(Crash):
+        fit(compiled(), tmp_path, crash=6)
+    with pytest.raises(ValueError, match="step-0+6.npz belongs to another .*loss was"):
+        fit(compiled(loss="mae"), tmp_path)
+    with pytest.raises(ValueError, match="trained more epochs than that, 1"):
+        fit(compiled(), tmp_path, epochs=1, allow_changed=["epochs"])
     monkeypatch.setattr(identity, "__version__", "0.9.0")
-    with pytest.raises(ValueError, match="versions.keras_vanilla was .* and is '0.9.0"):
-        fit(compiled(), stopped)
-    fit(compiled(), stopped, allow_changed=["versions"])
-
-
-@pytest.mark.parametrize("changed", ["epochs", "learning_rate", "loss"])
-def test_finished_training_refuses_differences(finished, changed):
-    model, settings, _ = OTHERS[changed]
-    with pytest.raises(ValueError, match=f"{changed}.* was "):
-        fit(compiled(**model), finished, **{"epochs": 1, **settings})
+    with pytest.raises(ValueError, match="versions was .*'0.9.0'"):
+        fit(compiled(), tmp_path)
+    fit(compiled(), tmp_path, allow_changed=["versions"])
+    with pytest.raises(ValueError, match="epochs was 4 and is 5"):  # it is finished
+        fit(compiled(), tmp_path, epochs=5)
 
 
 @pytest.mark.parametrize("crash", [None, pytest.param(3, marks=pytest.mark.full)])
-def test_more_epochs_continue_when_they_are_allowed(tmp_path, whole, weights_of, crash):
+def test_allowed_epochs_continue_exactly(tmp_path, whole, weights_of, crash):
     validated = {"validation_data": validation()}
     if crash:
         with pytest.raises(Crash):
@@ -138,26 +122,33 @@ def test_more_epochs_continue_when_they_are_allowed(tmp_path, whole, weights_of,
     fit(compiled(), tmp_path, epochs=4)  # now that of the snapshots
 
 
-def test_fewer_epochs_than_trained_are_refused(stopped):
-    with pytest.raises(ValueError, match="trained more epochs than that, 1"):
-        fit(compiled(), stopped, epochs=1, allow_changed=["epochs"])
+def stopping():
+    return [keras.callbacks.EarlyStopping("loss", patience=1, min_delta=1e9)]
+
+
+@pytest.mark.parametrize("callbacks", [list, stopping])
+def test_finished_training_is_restored_without_steps(
+    tmp_path, weights_of, capsys, callbacks
+):
+    first, model = compiled(), compiled(seed=2)
+    history = fit(first, tmp_path, callbacks())
+    settings = {"allow_changed": ["epochs"], "epochs": 20} if callbacks() else {}
+    again = fit(model, tmp_path, callbacks(), verbose=2, **settings)
+    assert again.history == history.history and weights_of(model) == weights_of(first)
+    epochs = f"{len(history.epoch)} of {settings.get('epochs', 4)} epochs are finished"
+    stopped = " and stopped by a callback" if callbacks() else ""
+    assert f"{epochs}{stopped}, step" in capsys.readouterr().out
+    steps = int(model.optimizer.iterations)
+    assert model.fit(validation(), epochs=2, verbose=0).epoch == [0, 1]
+    assert int(model.optimizer.iterations) == steps + 8
 
 
 @pytest.mark.full
-def test_more_epochs_do_not_continue_an_early_stop(tmp_path):
-    def stopping():
-        return [keras.callbacks.EarlyStopping("loss", patience=1, min_delta=1e9)]
-
-    first = fit(compiled(), tmp_path, stopping(), epochs=9)
-    allowed = {"allow_changed": ["epochs"]}
-    again = fit(compiled(), tmp_path, stopping(), epochs=20, **allowed)
-    assert again.epoch == first.epoch and len(again.epoch) < 9
-
-
-@pytest.mark.full
-def test_allowed_metrics_begin_in_the_resumed_epoch(stopped, whole, weights_of):
+def test_allowed_metrics_begin_in_resumed_epoch(tmp_path, whole, weights_of):
+    with pytest.raises(Crash):
+        fit(compiled(), tmp_path, crash=6)
     again = compiled(seed=2, metrics=["mae", "mse"])
-    history = fit(again, stopped, allow_changed=["metrics"]).history
+    history = fit(again, tmp_path, allow_changed=["metrics"]).history
     assert weights_of(again) == whole[1]
     assert len(history["mse"]) == 3
     for name in ("loss", "mae"):
@@ -166,20 +157,14 @@ def test_allowed_metrics_begin_in_the_resumed_epoch(stopped, whole, weights_of):
         assert history[name][0] == values[0] and history[name][1] != values[1]
 
 
-@pytest.mark.full
-def test_allowed_learning_rate_is_the_new_one(stopped):
-    model = compiled(rate=0.01)
-    fit(model, stopped, allow_changed=["optimizer"])
-    assert float(model.optimizer.learning_rate) == np.float32(0.01)
-    with pytest.raises(ValueError, match="was 0.01 and is 0.05"):
-        fit(compiled(), stopped)
+def reducing():
+    return [keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=1e9)]
 
 
 @pytest.mark.full
-def test_learning_rate_of_callbacks_is_not_a_difference(tmp_path, weights_of):
-    def reducing():
-        return [keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=1e9)]
-
+def test_rate_of_callbacks_is_no_difference_and_allowed_one_is_new(
+    tmp_path, weights_of
+):
     whole, again = compiled(), compiled()
     fit(whole, tmp_path / "whole", reducing())
     with pytest.raises(Crash):
@@ -188,52 +173,15 @@ def test_learning_rate_of_callbacks_is_not_a_difference(tmp_path, weights_of):
     for model in (again, compiled()):  # in the same process, and in another
         fit(model, tmp_path / "run", reducing())
         assert weights_of(model) == weights_of(whole)
-    with pytest.raises(ValueError, match=r"learning_rate\[0\] was 0.05 and is 0.02"):
-        fit(compiled(rate=0.02), tmp_path / "run", reducing())
-
-
-@pytest.mark.parametrize("early", [pytest.param(False, marks=pytest.mark.full), True])
-def test_finished_training_is_restored_without_steps(tmp_path, weights_of, early):
-    def stopping():
-        if not early:
-            return []
-        return [keras.callbacks.EarlyStopping("loss", patience=1, min_delta=1e9)]
-
-    first, model = compiled(), compiled(seed=2)
-    history = fit(first, tmp_path, stopping())
-    assert fit(model, tmp_path, stopping()).history == history.history
-    assert weights_of(model) == weights_of(first)
-    steps = int(model.optimizer.iterations)
-    assert model.fit(validation(), epochs=2, verbose=0).epoch == [0, 1]
-    assert int(model.optimizer.iterations) == steps + 8
-
-
-def test_resumed_training_is_described_in_one_line(tmp_path, capsys):
-    for crash in (6, 0, 0):
-        try:
-            fit(compiled(), tmp_path, crash=crash, verbose=2)
-        except Crash:
-            pass
-    lines = [each for each in capsys.readouterr().out.splitlines() if ".npz" in each]
-    path = Snapshots(tmp_path).path
-    assert lines == [
-        f"Resumed from {path(6)}: epoch 2 of 4, step 6.",
-        f"{path(16)}: this training is finished, after epoch 4, step 16.",
-    ]
-    fit(compiled(), tmp_path)  # verbose=0
-    assert not capsys.readouterr().out
+    other = compiled(rate=0.02)
+    with pytest.raises(ValueError, match=r"learning_rate was \[0.05\] and is \[0.02\]"):
+        fit(other, tmp_path / "run", reducing())
+    fit(other, tmp_path / "run", reducing(), allow_changed=["optimizer"])
+    assert float(other.optimizer.learning_rate) == np.float32(0.02)
 
 
 @pytest.mark.full
-def test_early_stop_is_described(tmp_path, capsys):
-    stopping = keras.callbacks.EarlyStopping("loss", patience=1, min_delta=1e9)
-    for verbose in (0, 2):
-        fit(compiled(), tmp_path, [stopping], verbose=verbose)
-    assert "a callback stopped this training after epoch 2" in capsys.readouterr().out
-
-
-@pytest.mark.full
-def test_stop_within_an_epoch_lasts(tmp_path, weights_of):
+def test_stop_within_epoch_lasts(tmp_path, weights_of):
     class Stop(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
             self.model.stop_training = int(self.model.optimizer.iterations) == 6
@@ -248,35 +196,11 @@ def test_stop_within_an_epoch_lasts(tmp_path, weights_of):
     assert fit(compiled(), tmp_path / "run", [Stop()]).epoch == [0, 1]
 
 
-def test_differences_name_each_value():
-    before = {"a": {"b": [1, 2.5], "c": "x"}, "d": None}
-    now = {"a": {"b": [1, 3.5], "c": "x"}, "d": [1, 2], "e": "y" * 80}
-    assert list(identity.differences(before, now)) == [
-        "a.b[1] was 2.5 and is 3.5",
-        "d was None and is [1, 2]",
-        f"e was None and is 'yyyy{'y' * 52}...",
-    ]
-
-
-def test_precision_is_part_of_a_model():
-    names = []
-    for dtype in ("float32", "mixed_bfloat16"):
-        model = keras.Sequential(
-            [keras.Input((3,)), keras.layers.Dense(2, dtype=dtype)]
-        )
-        names.append(identity.settings_of(model.get_config))
-    assert list(identity.differences(*names)) == [
-        "layers[1].config.dtype.config.name was 'float32' and is 'mixed_bfloat16'"
-    ]
-
-
-def test_snapshots_of_another_model_are_refused(tmp_path):
+def test_snapshot_of_other_variables_is_refused(tmp_path):
     fit(compiled(), tmp_path, epochs=1)
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
     model.compile("sgd", "mse")
-    with pytest.raises(ValueError, match=r"another training: .*model\.layers was"):
-        fit(model, tmp_path, epochs=1)
-    with pytest.raises(ValueError, match="another model or optimizer: its .* variab"):
+    with pytest.raises(ValueError, match="another model or optimizer: it has 9 var"):
         allowed = ["metrics", "model", "optimizer"]
         fit(model, tmp_path, epochs=1, allow_changed=allowed)
 
@@ -289,15 +213,12 @@ def test_snapshots_of_another_model_are_refused(tmp_path):
         (lambda: data().dataset(), TypeError, "use `batches.*its `map`"),
         (lambda: data(shuffle=False), ValueError, "shuffle=False"),
         (lambda: data(change=random_labels), ValueError, "changes the same batch"),
+        (data, ValueError, "steps_per_execution=3, 4 batches"),
     ],
-    ids=["dataset", "list", "of batches", "not shuffled", "random map"],
 )
-def test_data_that_cannot_begin_at_any_step_are_refused(
-    tmp_path, others, error, message
-):
+def test_resume_refuses_data_without_exact_steps(tmp_path, others, error, message):
     tf.random.set_seed(None)  # a seed gives each pass the same numbers
     with pytest.raises(error, match=message):
-        fit(compiled(), tmp_path / "run", batches=others())
-    with pytest.raises(ValueError, match="steps_per_execution=3, 4 batches"):
-        fit(compiled(steps=3), tmp_path / "run")
+        steps = 3 if others is data else 1
+        fit(compiled(steps=steps), tmp_path / "run", batches=others())
     assert not (tmp_path / "run").exists()

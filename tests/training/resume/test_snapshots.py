@@ -1,4 +1,3 @@
-import threading
 import warnings
 
 import ml_dtypes
@@ -6,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_vanilla.training.resume import snapshots as module
-from keras_vanilla.training.resume.snapshots import FORMAT, Snapshots, pack, unpack
+from keras_vanilla.training.resume.snapshots import Snapshots, pack, unpack
 
 STATE = {
     "step": 6,
@@ -65,17 +64,12 @@ def test_packed_state_does_not_change():
     assert pack(state)[1] is packed[1]  # it is not copied again
 
 
-@pytest.mark.parametrize("value", [{1}, b"x", object(), np.array(["x"]), range(3)])
-def test_other_values_are_refused(value):
-    with pytest.raises(TypeError, match=f"Received: a {type(value).__name__}"):
-        pack({"a": [value]})
-
-
 def test_last_two_snapshots_are_kept(tmp_path):
     (tmp_path / "step-000000000500.npz.bak").write_text("mine")
     snapshots = saved(tmp_path, 0, 9, 10, 1_000, 1_000)
-    assert snapshots.paths() == [snapshots.path(10), snapshots.path(1_000)]
+    assert sorted(tmp_path.glob("*.npz")) == [snapshots.path(10), snapshots.path(1_000)]
     assert snapshots.last_step() == snapshots.newest()["step"] == 1_000
+    assert snapshots.last_path() == snapshots.path(1_000)
     assert (tmp_path / "step-000000000500.npz.bak").read_text() == "mine"
 
 
@@ -100,69 +94,29 @@ def test_each_damaged_byte_is_found_before_memory_is_used(tmp_path, monkeypatch)
     assert not reads
 
 
-@pytest.mark.parametrize("content", [b"", b"nothing", FORMAT, b"PK\3\4 of 0.7.0"])
-def test_damaged_snapshot_is_put_aside_for_the_one_before(tmp_path, content):
+def test_damaged_snapshot_is_replaced_by_one_before(tmp_path):
     snapshots = saved(tmp_path, 3, 6)
-    snapshots.path(6).write_bytes(content)
+    snapshots.path(6).write_bytes(b"PK\3\4 of 0.7.0")
     with pytest.warns(UserWarning, match="step-000000000006.npz is damaged"):
         assert snapshots.newest() == {"step": 3}
-    saved(tmp_path, 9)  # the damaged one is not among the two that are kept
-    snapshots.path(9).write_bytes(content)
-    with pytest.warns(UserWarning, match="step-000000000009.npz is damaged"):
-        assert snapshots.newest() == {"step": 3}
-    snapshots.path(3).write_bytes(content)
+    snapshots.path(3).write_bytes(b"")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(ValueError, match="No snapshot in .* can be read: delete"):
             snapshots.newest()
 
 
-@pytest.mark.parametrize(
-    "error", [PermissionError(13, "no"), OSError(5, "I/O"), MemoryError()]
-)
-def test_unreadable_snapshot_is_not_damaged(tmp_path, monkeypatch, error):
+def test_unreadable_snapshot_is_not_damaged(tmp_path, monkeypatch):
     snapshots = saved(tmp_path, 3, 6)
 
     def refuse(*_, **__):
-        raise error
+        raise OSError(5, "I/O")
 
     monkeypatch.setattr(np, "load", refuse)
-    with pytest.raises(type(error)):
+    with pytest.raises(OSError, match="I/O"):
         snapshots.newest()
     monkeypatch.undo()
     assert snapshots.newest()["step"] == 6
-
-
-def test_background_write_is_waited_for(tmp_path, monkeypatch):
-    snapshots, save, go_on = Snapshots(tmp_path), Snapshots.save, threading.Event()
-
-    def slow(self, *arguments):
-        assert go_on.wait(60)
-        save(self, *arguments)
-
-    monkeypatch.setattr(Snapshots, "save", slow)
-    with snapshots.writing():
-        snapshots.save_in_background(3, pack(STATE))
-        assert snapshots.last_step() is None
-        go_on.set()
-    assert Snapshots(tmp_path).last_step() == 3
-    assert snapshots.wait() is None
-
-
-def test_background_error_is_returned_once(tmp_path):
-    snapshots = Snapshots(tmp_path)
-    snapshots.path(3).mkdir()
-    snapshots.save_in_background(3, pack(STATE))
-    assert isinstance(snapshots.wait(), IsADirectoryError)
-    assert snapshots.wait() is None
-
-
-def test_removed_folder_is_named_and_not_made_again(tmp_path):
-    snapshots = Snapshots(tmp_path / "run")
-    snapshots.save_in_background(3, pack(STATE))
-    with pytest.raises(FileNotFoundError, match="run is gone: .* Rename it back"):
-        snapshots.wait()
-    assert not (tmp_path / "run").exists()
 
 
 def test_full_disk_leaves_previous_snapshots(tmp_path):

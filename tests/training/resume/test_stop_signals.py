@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: a snapshot first, then what they did before."""
+"""Ctrl-C and SIGTERM take effect after a snapshot."""
 
 import os
 import signal
@@ -8,6 +8,7 @@ import keras
 import pytest
 from small_fit import compiled, fit, validation
 from stopping import Crash, crash
+from tiers import in_full
 
 from keras_vanilla.training.resume.snapshots import Snapshots
 
@@ -57,16 +58,10 @@ PLACES = {
 }
 
 
-ALSO = [each for each in PLACES if each not in ("in a batch", "in the validation")]
-
-
+@pytest.mark.filterwarnings("ignore:What When remembers")
 @pytest.mark.parametrize(
     "place",
-    [
-        "in a batch",
-        "in the validation",
-        *(pytest.param(each, marks=pytest.mark.full) for each in ALSO),
-    ],
+    ["in a batch", *in_full(*(each for each in PLACES if each != "in a batch"))],
 )
 def test_training_stopped_by_sigterm_resumes_exactly(
     tmp_path, whole, weights_of, ends_by_crash, place
@@ -74,12 +69,11 @@ def test_training_stopped_by_sigterm_resumes_exactly(
     method, count, step = PLACES[place]
     again = compiled(seed=2)
     inside = [*beside(), When(method, count)]
-    with pytest.warns(UserWarning, match="What When remembers"):
-        with pytest.raises(Crash):
-            fit(compiled(), tmp_path / "run", inside, **RARELY)
-        assert Snapshots(tmp_path / "run").last_step() == step
-        inside = [*beside(), When(method, 0)]
-        history = fit(again, tmp_path / "run", inside, **RARELY).history
+    with pytest.raises(Crash):
+        fit(compiled(), tmp_path / "run", inside, **RARELY)
+    assert Snapshots(tmp_path / "run").last_step() == step
+    inside = [*beside(), When(method, 0)]
+    history = fit(again, tmp_path / "run", inside, **RARELY).history
     assert (history, weights_of(again)) == whole
 
 
@@ -91,7 +85,8 @@ def test_ctrl_c_raises_after_a_snapshot(tmp_path):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_second_ctrl_c_does_not_wait_for_the_batch(tmp_path):
+@pytest.mark.filterwarnings("ignore:What Twice")
+def test_second_ctrl_c_does_not_wait_for_batch(tmp_path):
     class Twice(keras.callbacks.Callback):
         def on_train_batch_begin(self, batch, logs=None):
             if batch == 2:
@@ -105,31 +100,19 @@ def test_second_ctrl_c_does_not_wait_for_the_batch(tmp_path):
 
 
 @pytest.mark.full
-def test_handler_that_returns_continues_the_training(tmp_path):
+@pytest.mark.filterwarnings("ignore:What When")
+@pytest.mark.parametrize("ignored", [False, True])
+def test_handler_that_returns_continues_training(tmp_path, ignored):
     arrived = []
-    before = signal.signal(signal.SIGTERM, lambda number, frame: arrived.append(1))
-    mine = signal.getsignal(signal.SIGTERM)
+    handler = signal.SIG_IGN if ignored else lambda number, frame: arrived.append(1)
+    before = signal.signal(signal.SIGTERM, handler)
     try:
-        with pytest.warns(UserWarning, match="What When"):
-            inside = [When("on_train_batch_end", 3), When("on_train_batch_end", 7)]
-            history = fit(compiled(), tmp_path, inside, **RARELY)
-        assert signal.getsignal(signal.SIGTERM) is mine
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        inside = [When("on_train_batch_end", 3), When("on_train_batch_end", 7)]
+        history = fit(compiled(), tmp_path, inside, **RARELY)
+        assert signal.getsignal(signal.SIGTERM) is handler
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert arrived == [1, 1] and len(history.epoch) == 4
-
-
-@pytest.mark.full
-def test_ignored_signal_stays_ignored(tmp_path):
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with pytest.warns(UserWarning, match="What When"):
-            inside = [When("on_train_batch_end", 3)]
-            fit(compiled(), tmp_path, inside, epochs=1, **RARELY)
-        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    assert len(arrived) == (0 if ignored else 2) and len(history.epoch) == 4
 
 
 def test_signal_after_an_error_acts_at_once(tmp_path):

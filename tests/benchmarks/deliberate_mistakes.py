@@ -2,8 +2,9 @@
 
     python tests/benchmarks/deliberate_mistakes.py [NUMBER ...]
 
-Each mistake changes one expression in a copy of the repository; the tests of one folder
-then run there until the first of them fails. The table has its name, or "NOT FOUND".
+Each mistake changes one expression in a copy of the repository; the tests of one or two
+folders then run there until the first of them fails. The table has its name, or "NOT
+FOUND".
 """
 
 import argparse
@@ -194,6 +195,216 @@ MISTAKES = [
         "heat_map(1 - mask, keys",
         "plots",
     ),
+    (
+        "outputs may have 51 more tokens than the source",
+        "decoding/hypothesis_end.py",
+        "longest = source_length + EXTRA_TOKENS",
+        "longest = source_length + EXTRA_TOKENS + 1",
+        "decoding",
+    ),
+    (
+        "the end is left out of the ids",
+        "decoding/hypothesis_end.py",
+        "ids[: ids.index(model.end_id) + 1]",
+        "ids[: ids.index(model.end_id)]",
+        "decoding translation",
+    ),
+    (
+        "the best of a block has the block's first index",
+        "decoding/top_k.py",
+        "chosen * block + ops.mod(within, block)",
+        "chosen * block",
+        "decoding",
+    ),
+    (
+        "the total of the logits lacks their maximum",
+        "decoding/top_k.py",
+        "ops.log(total) + maximum",
+        "ops.log(total)",
+        "decoding",
+    ),
+    (
+        "a high temperature sharpens",
+        "decoding/sampling.py",
+        "logits = logits / temperature",
+        "logits = logits * temperature",
+        "decoding",
+    ),
+    (
+        "a prefix may not be longer than the output",
+        "decoding/constraints.py",
+        "ops.maximum(limits, ops.sum(real, axis=1))",
+        "limits",
+        "decoding",
+    ),
+    (
+        "n-grams of one token less may not repeat",
+        "decoding/constraints.py",
+        "for back in range(1, size):",
+        "for back in range(1, size - 1):",
+        "decoding",
+    ),
+    (
+        "a term within a word counts",
+        "decoding/terms.py",
+        "same & ~begins_in_word",
+        "same",
+        "decoding",
+    ),
+    (
+        "copied pasts keep the order of the beams",
+        "decoding/beam_past.py",
+        "beam_size, 1) + parents",
+        "beam_size, 1) + 0 * parents",
+        "decoding",
+    ),
+    (
+        "int4 has eight levels above 0",
+        "models/fake_quantization.py",
+        '"int4": 7}',
+        '"int4": 8}',
+        "models export",
+    ),
+    (
+        "inputs above 0 are not rounded from 0",
+        "models/fake_quantization.py",
+        "ops.minimum(ops.min(values, axis=-1, keepdims=True), 0.0)",
+        "ops.min(values, axis=-1, keepdims=True)",
+        "models export",
+    ),
+    (
+        "lengths for the ratio count the end",
+        "data/filters.py",
+        "(longest - 1) / np.maximum(shortest - 1, 1)",
+        "longest / np.maximum(shortest, 1)",
+        "data",
+    ),
+    (
+        "pairs of another order count as repeated",
+        "data/filters.py",
+        "* factors[positions]",
+        "* factors[0 * positions]",
+        "data",
+    ),
+    (
+        "batches come shortest first in each epoch",
+        "data/bucketing.py",
+        "random.shuffle(self._batch_order)",
+        "random.permutation(self._batch_order)",
+        "data",
+    ),
+    (
+        "a sentence may end before a small letter",
+        "data/sentences.py",
+        "if following[0].islower():",
+        "if following[0].isupper() and False:",
+        "data",
+    ),
+    (
+        "ids without a piece are the first piece",
+        "tokenizer/tokenizer.py",
+        "np.where(unused, self.unknown_id, row)",
+        "np.where(unused, 0, row)",
+        "tokenizer",
+    ),
+    (
+        "words are aligned by the first token's weight",
+        "translation/alignment.py",
+        "np.where(counts, words, 0.0) @ weights",
+        "np.where(counts, words, 0.0) @ weights[:, ::-1]",
+        "translation",
+    ),
+    (
+        "texts after a full window are lost",
+        "translation/batch_translation.py",
+        "range(start, min(start + WINDOW, len(sources)))",
+        "range(start, min(start + WINDOW - 1, len(sources)))",
+        "translation",
+    ),
+    (
+        "hypotheses that do not exist are returned",
+        "translation/batch_translation.py",
+        "if score == -np.inf:",
+        "if score == np.inf:",
+        "translation decoding",
+    ),
+    (
+        "the worst translations are the best",
+        "translation/evaluation.py",
+        "worst = sorted(range(len(scores)), key=lambda i: scores[i])",
+        "worst = sorted(range(len(scores)), key=lambda i: -scores[i])",
+        "translation",
+    ),
+    (
+        "a cut text is joined without its last piece",
+        "translation/long_texts.py",
+        "joined(pieces, [each.text for each in hypotheses])",
+        "joined(pieces[1:], [each.text for each in hypotheses[1:]])",
+        "translation",
+    ),
+    (
+        "forbidden tokens are allowed in CTranslate2",
+        "interop/to_ctranslate2.py",
+        "if id_ < size]] = -np.inf",
+        "if id_ < size]] = 0.0",
+        "interop",
+    ),
+    (
+        "a fused matrix is read in the wrong order",
+        "interop/ctranslate2.py",
+        "array[index * rows : (index + 1) * rows].T",
+        "array[(count - 1 - index) * rows : (count - index) * rows].T",
+        "interop",
+    ),
+    (
+        "tied tables are not compared",
+        "interop/layer_weights.py",
+        "if not np.array_equal(self._arrays[first], self._arrays[name]):",
+        "if not first:",
+        "interop refusals test_refusals.py",
+    ),
+    (
+        "a file's unknown pieces cost nothing",
+        "export/sentencepiece/viterbi.py",
+        "scores[model.unknown_id] = -np.inf",
+        "scores[model.unknown_id] = 0.0",
+        "export",
+    ),
+    (
+        "spaces at the beginning stay in a file",
+        "export/sentencepiece/tokenizer_graph.py",
+        "starts + marks * first, sizes - marks * first",
+        "starts, sizes",
+        "export",
+    ),
+    (
+        "text of more than a file takes is translated",
+        "export/signatures.py",
+        "too_long = count > self._max_source_tokens",
+        "too_long = count < 0",
+        "export",
+    ),
+    (
+        "gradients of micro-batches are not divided",
+        "distribution/steps/tensorflow_step.py",
+        "divided([loss, *gradients], divisor)",
+        "[divided([loss], divisor)[0], *gradients]",
+        "distribution",
+    ),
+    (
+        "a residual adds nothing",
+        "layers/residual.py",
+        "outputs = x + self.dropout(",
+        "outputs = self.dropout(",
+        "layers",
+    ),
+    (
+        "weights per pair count padding",
+        "distribution/steps/loss_share.py",
+        "return ops.reshape(weights, (-1, 1)) * real",
+        "return ops.reshape(weights, (-1, 1)) + 0 * real",
+        "distribution training",
+    ),
 ]
 
 
@@ -219,9 +430,10 @@ def found_by(copy, file, before, after, tests, tier):
     if right.count(before) != 1:
         raise SystemExit(f"{file} no longer has {before!r} exactly once.")
     path.write_text(right.replace(before, after), encoding="utf-8")
+    tests = [f"tests/{each}" for each in tests.split()]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-m", tier]
     result = subprocess.run(
-        [*command, "-p", "no:cacheprovider", "-n", "2", f"tests/{tests}"],
+        [*command, "-p", "no:cacheprovider", "-n", "2", *tests],
         cwd=copy,
         env={**os.environ, "PYTHONPATH": str(copy), "CI": "1"},
         capture_output=True,

@@ -1,3 +1,3 @@
 """The version, in a separate module so that the build reads it without Keras."""
 
-__version__ = "0.7.0"
+__version__ = "0.8.0"

@@ -147,7 +147,7 @@ ERRORS = {
     },
     FileExistsError: {"out exists already": taken_meanwhile, "file": below_file},
     FileNotFoundError: {"no file or folder": lambda path: check_model(path / "a")},
-    FolderInUse: {f"in use .* {os.getpid()}": locked_twice},
+    FolderInUse: {r"in use .* \d+": locked_twice},
     KeyError: {"k": lambda: failing(KeyError("k"))},
     RuntimeError: {"npm .* not installed": without_npm},
 }

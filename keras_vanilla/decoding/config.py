@@ -37,7 +37,7 @@ class DecodingConfig:
             the length of the row's source without padding plus 50, or the length of its
             prefix if that is longer; never more than the model's `max_length`.
         n_best: int or None. Hypotheses returned per row, with scores. None returns only
-            the best one.
+            the best one; from `beam_search` itself, all.
         length_normalization: "gnmt" or "power", see `apply_length_penalty`.
         no_repeat_ngram_size: int or None. No sequence of this many tokens occurs twice
             in a hypothesis, except where its prefix repeats one.

@@ -23,7 +23,7 @@ class Constraints:
 
     Args:
         model: object with `pad_id`, `start_id`, `end_id` and `max_length`; for a prefix
-            also `target_vocabulary_size`.
+            also `target_vocabulary_size` and `forbidden_ids`.
         source_ids: int tensor (B, S).
         config: DecodingConfig.
         target_prefix: int array (B, P) or None. First tokens of each row's hypotheses,
@@ -195,7 +195,8 @@ def checked_prefix(
 
 def _check_prefix_ids(model, ids):
     real = ids != model.pad_id
-    check_ids("id of `target_prefix`", ids[real], model.target_vocabulary_size)
+    if model.target_vocabulary_size is not None:
+        check_ids("id of `target_prefix`", ids[real], model.target_vocabulary_size)
     for wrong, expected in (
         (real & (ids == model.start_id), "are given without the start"),
         (real & (ids == model.end_id), "are given without an end"),

@@ -47,7 +47,7 @@ class SearchedModel(Protocol):
         self,
         memory: Tensor,
         memory_mask: Tensor,
-        max_length: Tensor | int,
+        max_length: Tensor | int | None,
         beam_size: int | None = None,
     ) -> Any:
         """Creates the cache for the first call of `decode_step`.
@@ -55,7 +55,8 @@ class SearchedModel(Protocol):
         Args:
             memory: float tensor (B, S, D).
             memory_mask: bool tensor (B, S).
-            max_length: int or int32 scalar. Number of positions (L).
+            max_length: int or int32 scalar. Number of positions (L). None, which is
+                only given if `shares_beams` is true, creates a `GrowingCache`.
             beam_size: int or None. Number of hypotheses (K) per row, which each step
                 extends at once; only given if `shares_beams` is true.
         """

@@ -345,8 +345,10 @@ def check_terms(model: SearchedModel, terms: Terms, rows: int | None = None) -> 
             f"`terms` must have one row for each of the {rows} rows of `source_ids`. "
             f"Received: {ids[0]} rows"
         )
-    if inside[1] not in (None, model.target_vocabulary_size):
+    if None not in (inside[1], size := model.target_vocabulary_size) and (
+        inside[1] != size
+    ):
         raise ValueError(
             f"`terms` are for a vocabulary of {inside[1]} tokens, but the search uses "
-            f"{model.target_vocabulary_size}."
+            f"{size}."
         )

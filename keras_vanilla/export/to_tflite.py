@@ -165,8 +165,7 @@ def described(translator: Translator, name: str, config: ExportConfig) -> Descri
 
 def _converted(translator, description):
     """Returns the bytes of the file; checks the structure."""
-    # `convert` changes the operators of layers. A copy is used, because another thread
-    # may translate with the original.
+    # A copy, because another thread may translate with the original meanwhile.
     copy = translator.copy()
     graph = GRAPHS[description.form](copy, description)
     file = convert(graph, copy.model, description.quantize)

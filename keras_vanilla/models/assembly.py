@@ -45,7 +45,7 @@ OF_LAYERS = (
 
 
 def checked(config: dict) -> dict:
-    """Checks the type and range of each argument of a Transformer.
+    """Checks the type and range of each argument of a Transformer, and converts it.
 
     Args:
         config: dict of arguments by name.
@@ -69,7 +69,8 @@ def checked(config: dict) -> dict:
     if config["attention_dropout"] is not None:
         rate = check_probability("attention_dropout", config["attention_dropout"])
         config["attention_dropout"] = rate
-    check_number("layer_norm_epsilon", config["layer_norm_epsilon"], least=0.0)
+    epsilon = check_number("layer_norm_epsilon", config["layer_norm_epsilon"], least=0)
+    config["layer_norm_epsilon"] = epsilon
     if config["decoder_d_ff"] is not None:
         width = check_integer("decoder_d_ff", config["decoder_d_ff"], 1)
         config["decoder_d_ff"] = width

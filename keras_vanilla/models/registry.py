@@ -1,5 +1,6 @@
 """Names under which Keras finds saved classes and functions."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,7 @@ def layer_maker(argument: str, maker: Callable | str | None) -> Callable | None:
                 f"defines it. Received: {maker!r}"
             )
         return registered_maker
-    if isinstance(maker, keras.layers.Layer) or not (maker is None or callable(maker)):
+    if not (maker is None or inspect.isclass(maker) or inspect.isroutine(maker)):
         raise ValueError(
             f"`{argument}` must be a class or function that makes a layer. "
             f"Received: {maker!r}"

@@ -86,7 +86,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
             `num_heads`, `d_ff`, `dropout`, `attention_dropout`, `activation`,
             `normalize_first`, `layer_norm_epsilon`, `name` and `dtype`.
         decoder_layer: the same for the decoder; None means `DecoderLayer`. Searches
-            need its methods `start_cache` and `step`.
+            need its `start_cache`, `step` and `PAST`, as `DecoderLayer` has them.
         pad_id: int. The padding id.
         start_id: int. The first id of every target.
         end_id: int. The id after the last token of a sequence.
@@ -435,7 +435,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
             copy.set_weights(self.get_weights() if weights is None else weights)
         return copy
 
-    noted = ()  # this and the next property: see `SearchedModel`
+    noted = ()  # this and `shares_beams`: see `SearchedModel`
     while_loop = staticmethod(ops.while_loop)
 
     @property

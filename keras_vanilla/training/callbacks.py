@@ -2,6 +2,7 @@
 
 import collections
 import importlib.util
+import math
 import shutil
 import time
 from pathlib import Path
@@ -109,7 +110,7 @@ class SaveTranslators(keras.callbacks.Callback):
         score = logs.get("val_token_crossentropy", logs["token_crossentropy"])
         if self.by_chrf and "val_chrf" in logs:
             score = -logs["val_chrf"]
-        if self._best is None or not score >= self._best:  # true if `_best` is NaN
+        if self._best is None or score < self._best or math.isnan(self._best):
             self._best, self.best_epoch = score, epoch + 1
             with (
                 open(self.last_path, "rb") as last,

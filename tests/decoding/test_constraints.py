@@ -177,3 +177,11 @@ def test_cached_steps_after_a_prefix_equal_the_whole_model():
     free = np.arange(5) >= (prefix != PAD).sum(axis=1)[:, None]
     best = log_probs.max(axis=2)
     np.testing.assert_allclose(own[free], best[free], atol=1e-4)
+
+
+def test_prefix_needs_no_vocabulary_size():
+    model = Automaton.random(5, seed=1, max_length=6)
+    expected = greedy_search(model, [[7], [11]], target_prefix=[[4], [3]])
+    del model.target_vocabulary_size  # as of a model that has only what it must have
+    actual = greedy_search(model, [[7], [11]], target_prefix=[[4], [3]])
+    np.testing.assert_array_equal(actual, expected)

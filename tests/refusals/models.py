@@ -1,5 +1,6 @@
 """What a Transformer refuses."""
 
+import functools
 from functools import cache
 
 import keras
@@ -45,6 +46,7 @@ SETTINGS = [  # arguments, and a pattern of the error
     ({"forbidden_ids": [3]}, "`forbidden_ids` .*end_id=3"),
     ({"encoder_layer": 3}, "class or function that makes a layer"),
     ({"encoder_layer": GatedEncoderLayer(4, d_ff=8)}, "makes a layer"),
+    ({"encoder_layer": functools.partial(GatedEncoderLayer, d_ff=8)}, "makes a layer"),
     ({"decoder_layer": "gated_layers>Gone"}, "`decoder_layer` is not registered"),
 ]
 

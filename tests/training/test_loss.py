@@ -128,3 +128,25 @@ def test_labels_outside_vocabulary_are_refused_if_they_count(batch, wrong):
     without = float(SmoothedCrossentropy()(labels, logits, weights))
     assert np.isfinite(without) and without != expected
     assert float(in_graph(labels, logits, weights)) == pytest.approx(without)
+
+
+def test_weights_per_pair_of_unknown_width_do_not_count_padding(batch):
+    labels, logits, _ = batch
+    weights = np.array([[0.5], [2.0], [3.0]], "float32")
+    unknown = [None, None]
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec(unknown, tf.int64),
+            tf.TensorSpec([*unknown, V]),
+            tf.TensorSpec(unknown),
+        ]
+    )
+    def loss(labels, logits, weights):
+        return SmoothedCrossentropy(0.1)(labels, logits, weights)
+
+    per_label = weights * (labels != 0)
+    for given in (weights, per_label.astype("float32")):
+        actual = loss(labels, logits, given)
+        expected = (reference(labels, logits, 0.1)[0] * per_label).sum()
+        np.testing.assert_allclose(actual, expected / per_label.sum(), rtol=1e-5)

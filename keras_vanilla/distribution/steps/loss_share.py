@@ -40,7 +40,9 @@ def token_weights(labels: Tensor, sample_weight: Tensor | None, pad_id: int) -> 
     if sample_weight is None:
         return real
     weights = ops.cast(sample_weight, "float32")
-    if getattr(weights.shape, "rank", 2) is None:  # traced with both shapes
+    shape = weights.shape
+    if getattr(shape, "rank", 2) is None or tuple(shape[1:]) == (None,):
+        # Traced with both shapes, or without the number of columns.
         weights = ops.reshape(weights, (ops.shape(labels)[0], -1))
         return ops.where(ops.shape(weights)[1] == 1, weights * real, weights)
     if not are_per_pair(weights.shape, labels.shape):

@@ -182,6 +182,12 @@ class _Training(keras.callbacks.Callback):
             steps=self._steps,
             verbose=0 if verbose == "auto" else verbose,
         )
+        # A TensorBoard has no state, and whether it is there may change.
+        self._with_state = [
+            each
+            for each in self._callbacks.callbacks
+            if not isinstance(each, keras.callbacks.TensorBoard)
+        ]
         self._signals = _StopSignals()
         self._state = None  # what the next call of Keras's `fit` begins with
         self._begun = False  # whether `on_train_begin` of the callbacks was called
@@ -197,7 +203,7 @@ class _Training(keras.callbacks.Callback):
         """Calls Keras's `fit` for the rest of an epoch, then for all others."""
         _build(self.model, batch, self._replicas)
         self._identity = identity_of(
-            self.model, self._data, self._callbacks.callbacks, self._epochs
+            self.model, self._data, self._with_state, self._epochs
         )
         self._state = state = self._state_to_resume()
         epoch, ended = (state["epoch"], state["stopped"]) if state else (0, False)
@@ -354,7 +360,7 @@ class _Training(keras.callbacks.Callback):
 
     def _callbacks_and_states(self):
         states = self._state["callbacks"] if self._state else []
-        return list(zip(self._callbacks.callbacks, states, strict=False))
+        return list(zip(self._with_state, states, strict=False))
 
     def _write(self, packed):
         """Writes a snapshot in the background, but waits for the first one."""
@@ -408,9 +414,7 @@ class _Training(keras.callbacks.Callback):
                 "offset": self._offset,
                 "stopped": self.model.stop_training,
                 "history": [self._history.epoch, self._history.history],
-                "callbacks": list(
-                    map(callback_state.get_state, self._callbacks.callbacks)
-                ),
+                "callbacks": list(map(callback_state.get_state, self._with_state)),
             }
         )
 

@@ -1,5 +1,6 @@
 """A training that is stopped anywhere ends as one that is not, bit for bit."""
 
+import functools
 import importlib.util
 import inspect
 import json
@@ -136,6 +137,14 @@ def test_fit_after_a_crash_begins_at_the_first_epoch(tmp_path):
     iterations = int(model.optimizer.iterations)
     model.fit(validation(), verbose=0)
     assert int(model.optimizer.iterations) == iterations + 4
+
+
+def test_training_resumes_without_tensorboard_of_before(tmp_path):
+    board = functools.partial(keras.callbacks.TensorBoard, str(tmp_path / "logs"))
+    with pytest.raises(Crash):
+        result(tmp_path / "run", {}, [Counter, board, scheduler], crash=6)
+    resumed = result(tmp_path / "run", {}, [Counter, scheduler])
+    assert resumed == result(tmp_path / "whole", {}, [Counter, scheduler])
 
 
 def test_data_resume_at_the_step_they_began_with(tmp_path, weights_of):

@@ -1,4 +1,6 @@
-"""All private names of Keras that this package uses, for Keras 3.14 to 3.16.
+"""Private names of Keras that this package uses, for Keras 3.14 to 3.16.
+
+All but `_flatten_layers` and `_use_cached_eval_dataset`, which are used in place.
 
 Each function names the place in Keras on which it relies.
 `tests/distribution/test_keras_internals.py` fails when Keras changes one of them.

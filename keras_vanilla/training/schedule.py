@@ -156,16 +156,23 @@ def transformer_optimizer(
             see `Cooldown`; 0 means no cooldown.
         decay_from: int. Step from which the rate falls, see `TransformerSchedule`.
     Raises:
-        ValueError: if a number is out of range, `warmup_steps` is combined with
-            `learning_rate`, or `cooldown_steps` is given without `total_steps`.
+        ValueError: if a number is out of range, `warmup_steps` or `decay_from` is
+            combined with `learning_rate`, or `cooldown_steps` is given without
+            `total_steps`.
     Source: Vaswani et al. 2017, section 5.3.
     """
     refuse_warmup_of_constant(learning_rate, warmup_steps)
     if learning_rate is None:
         steps = _PAPER_STEPS if warmup_steps is None else warmup_steps
         rate = TransformerSchedule(d_model, steps, decay_from)
+    elif decay_from is not None:
+        raise ValueError(
+            "`decay_from` belongs to the paper's schedule, and `learning_rate` is "
+            f"constant. Received: learning_rate={learning_rate}, "
+            f"decay_from={decay_from}"
+        )
     else:
-        rate = check_number("learning_rate", learning_rate, 0)
+        rate = check_number("learning_rate", learning_rate, above=0)
     if check_integer("cooldown_steps", cooldown_steps, 0):
         rate = Cooldown(rate, total_steps, cooldown_steps)
     elif total_steps is not None:

@@ -307,6 +307,8 @@ ROWS = [
             ({"weight_decay": -1}, "`weight_decay` .*-1"),
             ({"total_steps": -3}, "`total_steps` .*-3"),
             ({"cooldown_steps": 10}, "`total_steps` .*None"),
+            ({"learning_rate": 0.1, "decay_from": 9}, "=0.1, decay_from=9"),
+            ({"learning_rate": 0}, "`learning_rate` .*0"),
         )
     ),
     *(

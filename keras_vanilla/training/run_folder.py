@@ -9,6 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from keras_vanilla._atomic_write import remove_unfinished
+from keras_vanilla._folder_lock import NAME as LOCK
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._record import read_record, write_record
 from keras_vanilla._types import PathLike
@@ -65,7 +66,9 @@ class RunFolder:
         self.is_writer = replicas_in_force().first == 0
         with contextlib.ExitStack() as stack:
             if self.is_writer:
+                new = [p for p in (self.path, *self.path.parents) if not p.exists()]
                 stack.enter_context(folder_lock(self.path))
+                stack.callback(self._remove_if_unused, new)  # by the lock's owner
                 self.step_to_resume()  # another process may have been faster
                 remove_unfinished(self.path, WRITTEN_WHOLE)
             else:
@@ -181,6 +184,14 @@ class RunFolder:
         if self.is_writer:
             self.record(self.settings(), finished=True)
             self._delete([each for each in FILES if each.startswith("snapshots/")])
+
+    def _remove_if_unused(self, new_folders):
+        """Removes the folders that were made for a training that was refused."""
+        if new_folders and not (self.path / RECORD).exists():
+            with contextlib.suppress(OSError):  # Windows removes no open file
+                (self.path / LOCK).unlink()
+                for folder in new_folders:
+                    folder.rmdir()
 
     def _delete(self, patterns):
         # Snapshots first: without them, no training resumes.

@@ -359,6 +359,25 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         *state, data = state_and_data
         return steps.test_step(self, *state, self._completed(data))
 
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
+        """Keras's loss, of weights per label; before the first step, too."""
+        x, y, sample_weight = self._completed((x, y, sample_weight))
+        return super().compute_loss(x, y, y_pred, sample_weight, training)
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict:
+        """Keras's metrics, of weights per label."""
+        x, y, sample_weight = self._completed((x, y, sample_weight))
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Runs only the encoder, without dropout.
 

@@ -136,16 +136,22 @@ test('a model that does not arrive whole is missing, and an abort is an abort', 
   await assert.rejects(load(stop, { signal: controller.signal }), (reason) => reason === 'no');
 });
 
-test('texts are cut where a sentence ends', () => {
+async function sentencesOf(text) {
+  const found = [];
+  for await (const sentence of sentences(text, async () => {})) found.push(sentence);
+  return found;
+}
+
+test('texts are cut where a sentence ends', async () => {
   const table = readFileSync(new URL('../../../tests/support/sentences.txt', import.meta.url), 'utf8');
   for (const row of table.split('\n').filter((line) => line && line[0] !== '#')) {
-    assert.deepEqual(sentences(row.replaceAll('|', '')), row.split('|'));
+    assert.deepEqual(await sentencesOf(row.replaceAll('|', '')), row.split('|'));
   }
 });
 
-test('joined sentences and halves are the text, whatever it is', () => {
+test('joined sentences and halves are the text, whatever it is', async () => {
   for (const text of setting.texts) {
-    assert.equal(sentences(text).join(''), text);
+    assert.equal((await sentencesOf(text)).join(''), text);
     const [left, right] = halves(text);
     assert.ok(left && right);
     assert.equal(left + right, text);
@@ -160,6 +166,8 @@ test('a sentence is cut after a clause, a word or a character', () => {
     ['fernseh', 'programm'],
     ['สวัสดี', 'ชาวโลก'], // Thai has no spaces
     ['👩‍👩‍👧', '👩‍👩‍👧'],
+    ['x'.repeat(50_000), 'x'.repeat(50_000)],
+    [`${'x'.repeat(9_000)}, `, 'y'], // far from the middle
   ]) {
     assert.deepEqual(halves(left + right), [left, right]);
   }

@@ -13,23 +13,25 @@ const { openInside, InsideModel } = await load('inside/model');
 const { install, translatorOver } = await load('polyfill');
 const END_ID = 5;
 
-/** When all that can go on by itself has done so. */
-const turn = () => new Promise(setImmediate);
-
 /** A translator into capitals; `worker.begun` are the sentences that its worker was given. */
 function capitals(ids = [7, END_ID, 0]) {
+  const reply = (text) => {
+    const bytes = new TextEncoder().encode(text.toUpperCase());
+    const data = { result: { bytes, ids, score: -1, milliseconds: 2 } };
+    setImmediate(() => worker.onmessage({ data }));
+  };
   const worker = {
     begun: [],
-    postMessage: ({ text }) => worker.begun.push(text),
+    answers: false,
+    postMessage: ({ text }) => {
+      worker.begun.push(text);
+      if (worker.answers) reply(text);
+    },
     terminate: () => {},
-    /** Answers one after the other, until nothing waits any more. */
-    async answer() {
-      await turn();
-      for (const text of worker.begun) {
-        const bytes = new TextEncoder().encode(text.toUpperCase());
-        worker.onmessage({ data: { result: { bytes, ids, score: -1, milliseconds: 2 } } });
-        await turn();
-      }
+    /** Answers the sentence that has begun, and all later ones. */
+    answer() {
+      worker.answers = true;
+      worker.begun.slice(-1).forEach(reply);
     },
   };
   const description = { max_source_tokens: 9, end_id: END_ID };
@@ -44,7 +46,7 @@ const codes = async (promises) =>
 test('a text of several paragraphs is translated sentence by sentence and joined', async () => {
   const { worker, translator } = capitals();
   const result = translator.translate('A dog. A cat!\n\nA bird? Yes.\n');
-  await worker.answer();
+  worker.answer();
   const { text, truncated, milliseconds, pieces } = await result;
   assert.equal(text, 'A DOG. A CAT!\n\nA BIRD? YES.');
   assert.deepEqual(worker.begun, ['A dog.', 'A cat!', 'A bird?', 'Yes.']);
@@ -55,7 +57,7 @@ test('a sentence that is too long is split, which is told', async () => {
   const { worker, translator } = capitals();
   const long = `A dog runs, ${'and runs, '.repeat(6)}and runs.`;
   const results = Promise.all(['A dog. A cat.', long].map((text) => translator.translate(text)));
-  await worker.answer();
+  worker.answer();
   const [short, parted] = await results;
   assert.equal(parted.text, long.toUpperCase());
   assert.deepEqual([short.split, parted.split], [false, true]);
@@ -64,7 +66,7 @@ test('a sentence that is too long is split, which is told', async () => {
 test('a translation without its end is truncated, and so is the text', async () => {
   const { worker, translator } = capitals([7, 8, 0]);
   const result = translator.translate('A dog.');
-  await worker.answer();
+  worker.answer();
   const { truncated, pieces } = await result;
   assert.deepEqual([truncated, pieces[0].truncated], [true, true]);
 });
@@ -79,7 +81,7 @@ test('an aborted request that has not begun never begins', async () => {
     translator.translateSentence('three'),
   ]);
   controller.abort('not wanted');
-  await worker.answer();
+  worker.answer();
   assert.deepEqual(await results, ['ONE', 'not wanted', 'THREE']);
   assert.deepEqual(worker.begun, ['one', 'three']);
   assert.deepEqual(await codes([translator.translate('four', { signal })]), ['not wanted']);
@@ -93,7 +95,7 @@ test('an aborted request that has begun rejects at once, and is remembered', asy
   controller.abort('not wanted');
   assert.deepEqual(await codes([one]), ['not wanted']); // before the worker answers
   const again = translator.translateSentence('one');
-  await worker.answer();
+  worker.answer();
   assert.equal((await again).text, 'ONE');
   assert.deepEqual(worker.begun, ['one']);
 });
@@ -106,7 +108,7 @@ test('a request replaces the earlier ones of the same name, and no others', asyn
     translator.translate('Yes.', { replaces: 'chosen' }),
     translator.translate('No.'),
   ]);
-  await worker.answer();
+  worker.answer();
   const replaced = ['replaced', 'replaced', 'A DOG. A CAT.'];
   assert.deepEqual(await results, [...replaced, 'YES.', 'NO.']);
   assert.ok(!worker.begun.includes(texts[2])); // sentence by sentence, as the others
@@ -121,6 +123,88 @@ test('an error of a sentence rejects the text, and is one piece of its pieces', 
   const pieces = [];
   for await (const piece of translator.pieces('A dog. A cat.')) pieces.push(piece);
   assert.deepEqual(pieces.map(({ error }) => error.code), ['failed', 'failed']);
+});
+
+/**
+ * A translator whose worker answers at once, at a clock that goes on by a millisecond each time
+ * somebody looks; `turns` counts the chances to paint.
+ */
+function hurried(t) {
+  let clock = 0;
+  t.mock.method(performance, 'now', () => (clock += 1));
+  const { worker, translator } = capitals();
+  worker.postMessage = ({ text }) => {
+    const bytes = new TextEncoder().encode(text.toUpperCase());
+    const count = text.split(' ').length;
+    const ends = Int32Array.from({ length: count }, (_, i) => bytes.length - count + i + 1);
+    const tokens = { ends, spans: new Int32Array(2 * count) };
+    const result = { bytes, ids: [7, END_ID], score: -1, milliseconds: 2, tokens };
+    queueMicrotask(() => worker.onmessage({ data: { result } }));
+  };
+  const seen = { turns: 0 };
+  const count = () => {
+    seen.turns += 1;
+    seen.timer = setTimeout(count);
+  };
+  count();
+  t.after(() => clearTimeout(seen.timer));
+  return { translator, seen };
+}
+
+const SENTENCE = 'The cat sees the dog. ';
+const LONG_LOOPS = {
+  'a remembered text': (translator, options) => translator.translate(SENTENCE.repeat(500), options),
+  'a remembered text with tags': (translator, options) =>
+    translator.translateMarked(`<b>${SENTENCE}</b>`.repeat(500), options),
+  'many remembered texts at once': (translator, options) =>
+    Promise.all(Array.from({ length: 500 }, () => translator.translate(SENTENCE, options))),
+  'lines without words': (translator, options) => translator.translate('\n'.repeat(500), options),
+  'a sentence that might end anywhere': (translator, options) =>
+    translator.translate(' e.g.'.repeat(500), options),
+  'a word of many letters': (translator, options) => translator.translate('x'.repeat(20_000), options),
+};
+
+for (const [name, call] of Object.entries(LONG_LOOPS)) {
+  test(`${name}: the page paints meanwhile, and an abort ends it`, async (t) => {
+    const { translator, seen } = hurried(t);
+    await translator.translate(SENTENCE);
+    const before = seen.turns;
+    await call(translator).catch(({ code }) => assert.equal(code, undefined));
+    assert.ok(seen.turns - before > 10, `${seen.turns - before} turns`);
+
+    const controller = new AbortController();
+    setTimeout(() => controller.abort('enough'));
+    await assert.rejects(call(translator, controller), (reason) => reason === 'enough');
+  });
+}
+
+test('a loop over remembered sentences lets the page paint', async (t) => {
+  const { translator, seen } = hurried(t);
+  for (let i = 0; i < 500; i++) await translator.translateSentence(SENTENCE);
+  assert.ok(seen.turns > 10, `${seen.turns} turns`);
+});
+
+test('the steps that the inside page has kept let it paint', async (t) => {
+  const { seen } = hurried(t);
+  const worker = {
+    postMessage: () =>
+      queueMicrotask(() => worker.onmessage({ data: { result: { logits: Float32Array.of(0, 1) } } })),
+    terminate: () => {},
+  };
+  const inside = new InsideModel(new SentenceQueue(worker), {}, { startId: 1 }, 9);
+  for (let i = 0; i < 500; i++) await inside.step('a', []);
+  assert.ok(seen.turns > 10, `${seen.turns} turns`);
+});
+
+test('of two texts with tags the later one replaces the other, however long that is', async () => {
+  const { worker, translator } = capitals();
+  const texts = [`<b>A dog.</b> ${'3.14 '.repeat(99)}`, 'A cat.'];
+  const calls = texts.map((text) => translator.translateMarked(text, { replaces: 'typed' }));
+  worker.answer();
+  assert.deepEqual(await Promise.allSettled(calls).then(([a, b]) => [a.reason?.code, b.value]), [
+    'replaced',
+    'A CAT.',
+  ]);
 });
 
 test('close() rejects what runs, what waits and what comes later', async () => {

@@ -1,5 +1,6 @@
 /** Texts of any length: each sentence is translated by itself, and cut if it is too long. */
 
+import { pacer } from './pace.js';
 import { halves, sentences } from './sentences.js';
 
 const TOO_LONG = ['too-long', 'too-many-tokens'];
@@ -15,15 +16,16 @@ const OF_ONE_PIECE = [...TOO_LONG, 'damaged', 'failed']; // the next piece may b
  *
  * @param {string} text
  * @param {function(string): Promise<Object>} translate As `Translator.translateSentence`.
+ * @param {function(): Promise<void>} [pace] As `pacer` gives it.
  * @throws Where `translate` rejects because nothing more is to be translated.
  */
-export async function* translatePieces(text, translate) {
-  const whole = text.split(/(?<=\n)/).flatMap(sentences);
+export async function* translatePieces(text, translate, pace = pacer()) {
   let space = '';
   let last;
   let end = 0;
-  for (const [sentence, long] of whole.entries()) {
-    for await (const { source, ...result } of cutToFit(long, translate)) {
+  let sentence = 0;
+  for await (const long of sentencesOfLines(text, pace)) {
+    for await (const { source, ...result } of cutToFit(long, translate, pace)) {
       const body = source.trim();
       const begin = end + source.indexOf(body);
       end += source.length;
@@ -36,15 +38,25 @@ export async function* translatePieces(text, translate) {
       }
       space += source.slice(source.indexOf(body) + body.length);
     }
+    sentence += 1;
+  }
+}
+
+async function* sentencesOfLines(text, pace) {
+  let end = 0;
+  for (let begin = 0; begin < text.length; begin = end) {
+    end = text.indexOf('\n', begin) + 1 || text.length;
+    yield* sentences(text.slice(begin, end), pace);
   }
 }
 
 /** The pieces of a sentence, each in as many as it takes to translate it. */
-async function* cutToFit(source, translate) {
+async function* cutToFit(source, translate, pace) {
+  await pace();
   const body = source.trim();
   const result = body ? await translate(body).catch(errorOfPiece) : {};
   const pieces = TOO_LONG.includes(result.error?.code) ? halves(source) : [];
-  for (const piece of pieces) yield* cutToFit(piece, translate);
+  for (const piece of pieces) yield* cutToFit(piece, translate, pace);
   if (pieces.length === 0) yield { source, ...result };
 }
 

@@ -45,41 +45,56 @@ class Mark {
   }
 }
 
-/** The text without its tags, and its marks as a tree: `{ plain, marks }`. */
-export function readMarks(text) {
+/**
+ * The text without its tags, and its marks as a tree: `{ plain, marks }`.
+ *
+ * @param {string} text
+ * @param {function(): Promise<void>} pace As `pacer` gives it.
+ */
+export async function readMarks(text, pace) {
   const opened = [new Mark('', 0, false)];
   let plain = '';
+  let last = ''; // character of it: to look for it there would take long each time
+  const add = (part) => {
+    plain += part;
+    last = part.at(-1) ?? last;
+  };
   let end = 0;
-  for (const { found, index, isTag } of marksOf(text)) {
-    plain += text.slice(end, index);
+  for (const { found, index, isTag, isMark } of marksOf(text)) {
+    await pace();
+    if (!isMark) continue;
+    add(text.slice(end, index));
     end = index + found.length;
     const mark = new Mark(found, plain.length, !isTag);
     if (mark.kept) {
-      plain += found;
+      add(found);
       mark.sourceEnd = plain.length;
       opened.at(-1).children.push(mark);
       continue;
     }
     const name = nameOf(found);
-    if (BREAKS.includes(name) && /\S$/u.test(plain) && /^\S/u.test(text.slice(end))) {
-      plain += ' ';
-    }
+    if (BREAKS.includes(name) && /\S/.test(last) && /\S/.test(text.charAt(end))) add(' ');
     addTag(opened, mark, name);
   }
   endUnmatched(opened, 1);
   return { plain: plain + text.slice(end), marks: opened[0].children };
 }
 
-/** The tags and kept parts of a text, and where they are. */
+/** The tags and kept parts of a text, and the words between them, which are no marks. */
 function* marksOf(text) {
   let end = 0;
-  for (const match of [...text.matchAll(MARKS), { 0: '', index: text.length }]) {
-    for (const { 0: found, index, groups } of text.slice(end, match.index).matchAll(NUMBERS)) {
-      const isKept = groups.number || /\p{Nd}/u.test(groups.name ?? '');
-      if (isKept) yield { found, index: end + index, isTag: false };
-    }
-    end = match.index + match[0].length;
-    if (match[0]) yield { found: match[0], index: match.index, isTag: Boolean(match.groups.tag) };
+  for (const { 0: found, index, groups } of text.matchAll(MARKS)) {
+    yield* keptBetween(text, end, index);
+    yield { found, index, isTag: Boolean(groups.tag), isMark: true };
+    end = index + found.length;
+  }
+  yield* keptBetween(text, end, text.length);
+}
+
+function* keptBetween(text, begin, end) {
+  for (const { 0: found, index, groups } of text.slice(begin, end).matchAll(NUMBERS)) {
+    const isMark = Boolean(groups.number) || /\p{Nd}/u.test(groups.name ?? '');
+    yield { found, index: begin + index, isTag: false, isMark };
   }
 }
 

@@ -3,6 +3,7 @@
 import { requireChecksum } from './description.js';
 import { TranslatorError } from './errors.js';
 import { progress } from './fetched.js';
+import { pacer } from './pace.js';
 
 const REMEMBERED = 5000; // sentences, so that while one types only what is new is computed
 
@@ -65,10 +66,11 @@ function loadingError({ code, message }, runtime) {
  */
 export class SentenceQueue {
   #worker;
-  #waiting = [];
+  #waiting = new Set();
   #running;
   #results = new Map(); // of the last sentences, the oldest first
   #ended; // why no request is answered any more
+  #pace = pacer(); // of what is remembered
 
   constructor(worker) {
     this.#worker = worker;
@@ -95,7 +97,7 @@ export class SentenceQueue {
     const answer = new Promise((...settle) => ([request.resolve, request.reject] = settle));
     const abort = () => this.#drop(request, signal.reason);
     signal?.addEventListener('abort', abort);
-    this.#waiting.push(request);
+    this.#waiting.add(request);
     this.#next();
     return answer.finally(() => signal?.removeEventListener('abort', abort));
   }
@@ -105,21 +107,22 @@ export class SentenceQueue {
   }
 
   #drop(request, reason) {
-    this.#waiting = this.#waiting.filter((other) => other !== request);
+    this.#waiting.delete(request);
     request.reject(reason);
   }
 
-  #next() {
-    while (!this.#running && this.#waiting.length > 0) {
-      const request = this.#waiting.shift();
-      const result = this.#results.get(request.message.text);
-      if (result) {
-        this.#remember(request.message.text, result);
-        request.resolve(result);
-      } else {
-        this.#running = request;
-        this.#worker.postMessage(request.message, request.transfer);
-      }
+  async #next() {
+    while (!this.#running && this.#waiting.size > 0) {
+      const [request] = this.#waiting;
+      this.#waiting.delete(request);
+      this.#running = request;
+      const { text } = request.message;
+      const result = this.#results.get(text);
+      if (!result) return this.#worker.postMessage(request.message, request.transfer);
+      await this.#pace();
+      this.#running = undefined;
+      this.#remember(text, result);
+      request.resolve(result);
     }
   }
 
@@ -143,7 +146,8 @@ export class SentenceQueue {
   #end(error) {
     this.#ended ??= error;
     this.#worker.terminate();
-    const pending = [this.#running, ...this.#waiting.splice(0)].filter(Boolean);
+    const pending = [this.#running, ...this.#waiting].filter(Boolean);
+    this.#waiting.clear();
     for (const { reject } of pending) reject(this.#ended);
   }
 }

@@ -39,25 +39,33 @@ const NUMBER = /^(?:\p{Nd}.*|[IVXLC]{2,})$/u;
 const AFTER_HOUR = /^(?:[A-Z]{2,5}|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)$/;
 const AFTER_NAME = /^(?:Inc|Ltd|Corp|Co|LLC|LLP|GmbH|AG)$/;
 
-/** Where a text can be cut in two, the best places first. */
+/** Where a text can be cut near its middle, the best places first; 0 for nowhere. */
 const CUTS = [
-  (text) => ends(text, /[,;:–—]\s+|[，；：、]\s*/gu), // clauses
-  (text) => ends(text, /\s+/gu),
-  (text) => begins(text, 'word'), // in a language that is written without spaces
-  (text) => begins(text, 'grapheme'),
+  (text) => middleMatch(text, /(?=\S)(?<=[,;:–—]\s+|[，；：、]\s*)/gu), // after a clause
+  (text) => middleMatch(text, /(?=\S)(?<=\s)/gu),
+  (text) => middleSegment(text, 'word'), // in a language that is written without spaces
+  (text) => middleSegment(text, 'grapheme'),
 ];
+const NEAR = 64; // characters from the middle in which a cut is looked for first
+const LONGEST_SEGMENT = 512; // characters; the middle of a longer text is looked at alone
 
 /**
  * The sentences of a text, each with the white space after it; joined, they are the text.
  *
  * @param {string} text
- * @returns {string[]}
+ * @param {function(): Promise<void>} pace As `pacer` gives it.
+ * @yields {string}
  */
-export function sentences(text) {
-  const starts = [...text.matchAll(END)]
-    .filter((match) => isEnd(text, match))
-    .map((match) => match.index + match[0].length);
-  return [0, ...starts].map((start, i) => text.slice(start, starts[i])).filter(Boolean);
+export async function* sentences(text, pace) {
+  let begin = 0;
+  for (const match of text.matchAll(END)) {
+    await pace();
+    if (!isEnd(text, match)) continue;
+    const end = match.index + match[0].length;
+    yield text.slice(begin, end);
+    begin = end;
+  }
+  if (begin < text.length) yield text.slice(begin);
 }
 
 /** Whether a sentence ends at a match of END. */
@@ -94,24 +102,37 @@ function isIn(list, word) {
  * @returns {string[]} Joined, they are the text; none if it is a single character.
  */
 export function halves(text) {
-  for (const cuts of CUTS) {
-    const places = cuts(text).filter((place) => 0 < place && place < text.length);
-    if (places.length === 0) continue;
-    const distance = (place) => Math.abs(2 * place - text.length);
-    const cut = places.reduce((a, b) => (distance(b) < distance(a) ? b : a));
-    return [text.slice(0, cut), text.slice(cut)];
+  if (text === '') return [];
+  for (const middle of CUTS) {
+    const cut = middle(text);
+    if (cut > 0) return [text.slice(0, cut), text.slice(cut)];
   }
   return [];
 }
 
-function ends(text, pattern) {
-  return Array.from(text.matchAll(pattern), (match) => match.index + match[0].length);
+/** The match of an empty pattern that is nearest to the middle, looked for outwards from there. */
+function middleMatch(text, pattern) {
+  const middle = text.length / 2;
+  for (let reach = NEAR; ; reach *= 2) {
+    pattern.lastIndex = Math.max(0, Math.ceil(middle - reach));
+    const near = text.slice(0, middle + reach);
+    let nearest = 0;
+    for (const { index } of near.matchAll(pattern)) {
+      if (Math.abs(index - middle) < Math.abs(nearest - middle)) nearest = index;
+    }
+    if (nearest > 0 || reach >= middle) return nearest;
+  }
 }
 
-function begins(text, granularity) {
-  return Array.from(segments(text, granularity), ({ index }) => index);
-}
-
-function segments(text, granularity) {
-  return new Intl.Segmenter(undefined, { granularity }).segment(text);
+/** The begin or the end of the word or character in the middle, whichever is nearer to it. */
+function middleSegment(text, granularity) {
+  const middle = text.length / 2;
+  const from = Math.max(0, Math.floor(middle) - LONGEST_SEGMENT);
+  const near = text.slice(from, from + 2 * LONGEST_SEGMENT);
+  const segments = new Intl.Segmenter(undefined, { granularity }).segment(near);
+  const { index, segment } = segments.containing(Math.floor(middle) - from);
+  const [begin, end] = [from + index, from + index + segment.length];
+  const isEndNearer = index === 0 || end - middle < middle - begin;
+  if (isEndNearer && index + segment.length < near.length) return end;
+  return index === 0 ? 0 : begin;
 }

@@ -26,6 +26,7 @@ const PAGE = [
   'description.js',
   'errors.js',
   'fetched.js',
+  'pace.js',
   'about.js',
   'long_text.js',
   'sentences.js',

@@ -5,6 +5,7 @@ import { requireOptions, requireType, TranslatorError } from './errors.js';
 import { translatePieces } from './long_text.js';
 import { putMarks } from './marked_text.js';
 import { readMarks } from './marks.js';
+import { pacer } from './pace.js';
 import { openWorker } from './sentence_queue.js';
 import { moved, wordsOfSentence } from './words.js';
 
@@ -51,18 +52,18 @@ export class Translator {
    */
   async translate(text, options) {
     const pieces = [];
+    const whole = { text: '', words: [], truncated: false, split: false, milliseconds: 0 };
     for await (const piece of this.pieces(text, options)) {
       if (piece.error) throw piece.error;
+      whole.split ||= piece.sentence === pieces.at(-1)?.sentence;
       pieces.push(piece);
+      const shift = whole.text.length + piece.before.length;
+      for (const word of piece.words) whole.words.push(moved(word, shift, piece.begin));
+      whole.text += piece.before + piece.text;
+      whole.truncated ||= piece.truncated;
+      whole.milliseconds += piece.milliseconds;
     }
-    return {
-      text: pieces.map((piece) => piece.before + piece.text).join(''),
-      words: wordsOfText(pieces),
-      truncated: pieces.some((piece) => piece.truncated),
-      split: pieces.some(({ sentence }, i) => sentence === pieces[i - 1]?.sentence),
-      milliseconds: pieces.reduce((sum, piece) => sum + piece.milliseconds, 0),
-      pieces,
-    };
+    return { ...whole, pieces };
   }
 
   /**
@@ -76,24 +77,24 @@ export class Translator {
    * @throws {TranslatorError} As `translate`, and "not-linked" if the file does not say which
    *     words belong together.
    */
-  async translateMarked(text, options) {
+  async translateMarked(text, options = {}) {
     requireType('text', text, 'string');
-    const { plain, marks } = readMarks(text);
-    const result = await this.translate(plain, options);
+    const signal = this.#signalOf(options);
+    const pace = pacer(signal);
+    const { plain, marks } = await readMarks(text, pace);
+    const result = await this.translate(plain, { signal });
     if (marks.length === 0) return result.text;
     const isLinked = typeof result.words[0]?.sourceBegin === 'number';
     if (result.text.trim() && !isLinked) throw notLinked();
-    return putMarks(plain, marks, result);
+    return putMarks(plain, marks, result, pace);
   }
 
   /** As `translate`, but yields each piece as soon as it is there; see long_text.js. */
   pieces(text, options = {}) {
     requireType('text', text, 'string');
-    requireOptions(options);
-    const { signal, replaces } = options;
-    const wanted = replaces === undefined ? signal : this.#replacing(replaces, signal);
-    const translate = (piece) => this.translateSentence(piece, { signal: wanted });
-    return translatePieces(text, translate);
+    const signal = this.#signalOf(options);
+    const translate = (piece) => this.translateSentence(piece, { signal });
+    return translatePieces(text, translate, pacer(signal));
   }
 
   /**
@@ -128,23 +129,17 @@ export class Translator {
     this.#queue.close();
   }
 
-  #replacing(name, signal) {
+  /** The signal of a call, which a later one with the same `replaces` aborts too. */
+  #signalOf(options) {
+    requireOptions(options);
+    const { signal, replaces } = options;
+    if (replaces === undefined) return signal;
     const error = new TranslatorError('replaced', 'A later call has replaced this one.');
-    this.#current.get(name)?.abort(error);
+    this.#current.get(replaces)?.abort(error);
     const controller = new AbortController();
-    this.#current.set(name, controller);
+    this.#current.set(replaces, controller);
     return signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
   }
-}
-
-/** The words of all pieces, in places of the whole texts. */
-function wordsOfText(pieces) {
-  let end = 0;
-  return pieces.flatMap(({ before, text, begin, words }) => {
-    const shift = end + before.length;
-    end = shift + text.length;
-    return words.map((word) => moved(word, shift, begin));
-  });
 }
 
 function notLinked() {

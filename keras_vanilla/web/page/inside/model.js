@@ -4,6 +4,7 @@ import { readDescription } from '../description.js';
 import { requireModel, requireOptions, requireType, TranslatorError } from '../errors.js';
 import { fetched, folderOf } from '../fetched.js';
 import { readMetadata } from '../flatbuffer.js';
+import { pacer } from '../pace.js';
 import { openWorker } from '../sentence_queue.js';
 import { logSoftmax } from './search.js';
 import { SPACE, Vocabulary } from './vocabulary.js';
@@ -38,6 +39,7 @@ export async function openInside(url, runtime, options = {}) {
 export class InsideModel {
   #queue;
   #steps = new Map(); // text and ids -> what follows, the oldest first
+  #pace = pacer(); // of what is known already
 
   constructor(queue, description, vocabulary, maxBytes) {
     this.#queue = queue;
@@ -84,6 +86,7 @@ export class InsideModel {
     requireType('text', text, 'string');
     requireType('ids', ids, 'Array', Array.isArray(ids));
     const key = [text, ...ids].join('\0');
+    await this.#pace();
     if (!this.#steps.has(key)) {
       const asked = { ids: [this.vocabulary.startId, ...ids], source: text };
       const step = await this.#queue.request(asked, {});

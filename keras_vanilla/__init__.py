@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         translation,
         web,
     )
+    from keras_vanilla.interop.translation_pipeline import pipeline
     from keras_vanilla.models.transformer import Transformer
     from keras_vanilla.translation.translator import Translator
 
@@ -54,6 +55,7 @@ __all__ = [
     "interop",
     "layers",
     "models",
+    "pipeline",
     "plots",
     "pretrained",
     "quickstart",
@@ -66,6 +68,7 @@ __all__ = [
 _HOMES = {name: name for name in __all__ if name not in ("__version__", "layers")} | {
     "Transformer": "models.transformer",
     "Translator": "translation.translator",
+    "pipeline": "interop.translation_pipeline",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
 register_lazily()

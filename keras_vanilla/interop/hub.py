@@ -61,7 +61,7 @@ def from_hub(name: str) -> Translator:
         translator = from_hub("Helsinki-NLP/opus-mt-de-en")
         translator.translate(["Guten Morgen."])
     """
-    commit, folder = _fetch(HubReference.parse(name))
+    commit, folder = fetch(HubReference.parse(name))
     translator = from_marian(folder)
     has_codes = bool(translator.tokenizer.languages)
     return translator.replace(about=_about(commit, folder, has_codes))
@@ -77,11 +77,11 @@ def pinned(name: str) -> str:
     Raises:
         ImportError, OSError, ValueError: as in `from_hub`.
     """
-    commit, _ = _fetch(HubReference.parse(name))
+    commit, _ = fetch(HubReference.parse(name))
     return str(commit)
 
 
-def _fetch(model: HubReference) -> tuple[HubReference, Path]:
+def fetch(model: HubReference) -> tuple[HubReference, Path]:
     """Caches the files of a model; returns its commit and the folder."""
     try:
         import huggingface_hub as hub

@@ -31,7 +31,7 @@ def asked(monkeypatch, tmp_path):
         models.append(str(model))
         raise FileNotFoundError(f"The hub has no {model}.")
 
-    monkeypatch.setattr(hub, "_fetch", fetch)
+    monkeypatch.setattr(hub, "fetch", fetch)
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b", "out.tflite"):
         (tmp_path / name).write_text("one\ntwo\nthree\n")

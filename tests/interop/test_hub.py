@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_vanilla import Translator
+from keras_vanilla import Translator, pipeline
 from keras_vanilla._hub_reference import HubReference, is_hub_reference
 from keras_vanilla.cli.console import is_keras_file
 from keras_vanilla.interop import hub, read_translator
@@ -88,3 +88,13 @@ def test_other_text_is_refused(text):
 @pytest.mark.parametrize("path", ["a/b", "./hub:a/b", "hub", "translator.keras"])
 def test_path_is_not_reference(path):
     assert not is_hub_reference(path)
+
+
+def test_pipeline_has_english_to_french():
+    translator = pipeline("translation_en_to_fr")
+    texts = ["How old are you?", "My brother has two black cats."]
+    expected = ["Quel âge as-tu ?", "Mon frère a deux chats noirs."]
+    assert translator(texts[0]) == [{"translation_text": expected[0]}]
+    received = translator(texts, max_length=40, num_beams=2, batch_size=2)
+    assert received == [{"translation_text": text} for text in expected]
+    assert translator([]) == []

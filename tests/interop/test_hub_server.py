@@ -1,6 +1,7 @@
 """Models of a hub on this machine, fetched through `huggingface_hub`."""
 
 import errno
+import json
 import shutil
 import socket
 import warnings
@@ -12,7 +13,7 @@ from local_hub import PORTAL, TO_PORTAL, TOKEN, LocalHub
 from marian_folder import learn_models, write_model, write_tokenizer
 from word_reversal import english_sentences
 
-from keras_vanilla import Translator
+from keras_vanilla import Translator, pipeline
 from keras_vanilla.bulk import translate_shards
 from keras_vanilla.cli import main
 from keras_vanilla.interop import from_marian, read_translator
@@ -349,3 +350,86 @@ def test_shards_are_translated_by_one_commit(hub, commit, copy, tmp_path):
     hub.add(NAME, copy)
     with pytest.raises(ValueError, match=f"begun with another model: hub:{NAME}"):
         translate_shards(f"hub:{NAME}", [source], output, max_length=11)
+
+
+LOCAL = "folder"  # in place of a name: a model on this machine
+TO_ENGLISH = "Ce cours est produit par Hugging Face."
+COMPANY = "Hugging Face is a technology company based in New York and Paris"
+PLUGIN = "Unable to import %1 using the OFX importer plugin."
+LEGUMES = "Legumes share resources with nitrogen-fixing bacteria."
+CALLS = {  # of the documentation and the course of transformers 4, by their places
+    "course, pipelines": (["translation", NAME], {}, TO_ENGLISH, {}),
+    "course, fine-tuning": (
+        ["translation", NAME],
+        {},
+        "Default to expanded threads",
+        {},
+    ),
+    "course, a message": (["translation", NAME], {}, PLUGIN, {}),
+    "task summary": (["translation_en_to_de", NAME], {}, COMPANY, {"max_length": 40}),
+    "task guide": (["translation_xx_to_yy", NAME], {}, LEGUMES, {}),
+    "local folder": (["translation", LOCAL], {}, LEGUMES, {}),
+    "list": (["translation", NAME], {}, [PLUGIN, *LINES[:3]], {}),
+    "batch size": (["translation", NAME], {}, [*LINES, COMPANY], {"batch_size": 8}),
+    "one beam": (["translation", NAME], {"return_text": True}, LINES, {"num_beams": 1}),
+    "settings": (
+        ["translation", NAME],
+        {"max_length": 25, "num_beams": 2},
+        LINES,
+        {"num_beams": 5, "early_stopping": True, "length_penalty": 0.5},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def of_pipeline(tmp_path_factory):
+    """A folder, whose model ends its outputs, and the model of `transformers`."""
+    folder = tmp_path_factory.mktemp("pipeline")
+    source, target = write_tokenizer(folder, learn_models(), separate=True)
+    settings = {**ONE_LAYER, "tie_word_embeddings": False}
+    model = write_model(
+        folder, (source, target), 1, max_position_embeddings=131, **settings
+    )
+    with torch.no_grad():
+        model.final_logits_bias[:, target["</s>"]] += 1.0
+    model.generation_config.update(num_beams=3, max_length=17)
+    model.save_pretrained(folder)
+    return folder, model
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_pipeline_translates_as_in_version_4(name, hub, of_pipeline, recwarn):
+    folder, model = of_pipeline
+    hub.add(NAME, folder)
+    (task, place), at_first, texts, settings = CALLS[name]
+    translator = pipeline(task, model=folder if place == LOCAL else place, **at_first)
+    received = translator(texts, **settings)
+    settings = at_first | settings
+    for without_effect in ("batch_size", "return_text"):
+        settings.pop(without_effect, None)
+    tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
+    expected = []
+    for text in [texts] if isinstance(texts, str) else texts:
+        ids = model.generate(**tokenizer([text], return_tensors="pt"), **settings)
+        text = tokenizer.decode(ids[0], skip_special_tokens=True)
+        expected.append({"translation_text": text})
+    assert received == expected
+    different = {each["translation_text"] for each in received}
+    assert isinstance(texts, str) or len(different) > 1
+
+
+def test_pipeline_heeds_forced_end(of_pipeline, tmp_path):
+    folder = shutil.copytree(of_pipeline[0], tmp_path / "model")
+    free = pipeline("translation", model=folder, num_beams=1, max_length=6)
+    settings = read_json(folder / "generation_config.json")
+    settings["forced_eos_token_id"] = settings["eos_token_id"]
+    (folder / "generation_config.json").write_text(json.dumps(settings))
+    forced = pipeline("translation", model=folder, num_beams=1, max_length=6)
+    model = transformers.MarianMTModel.from_pretrained(folder)
+    tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
+    batch = tokenizer(LINES, return_tensors="pt", padding=True)
+    ids = model.generate(**batch, num_beams=1, max_length=6)
+    texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
+    with pytest.warns(UserWarning, match="without an end"):
+        received, longer = forced(LINES), free(LINES)
+    assert received == [{"translation_text": text} for text in texts] != longer

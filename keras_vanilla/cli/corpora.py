@@ -30,17 +30,32 @@ def add_corpus_options(
     add("--source", **files, help=f"one sentence per line, or .gz, .xz, .zst{several}")
     add(f"--{target}", **files, help="the translations, line by line")
     add("--pairs", **files, help="both in one table, .csv or tab-separated")
-    add_columns_option(command)
+    add_table_options(command)
 
 
-def add_columns_option(command: argparse.ArgumentParser) -> None:
-    """Adds `--columns` for tables, which takes numbers or names."""
-    command.add_argument(
+def add_table_options(command: argparse.ArgumentParser) -> None:
+    """Adds `--columns` and the other options of tables."""
+    add = command.add_argument
+    add(
         "--columns",
         nargs=2,
         type=lambda column: int(column) if column.isdecimal() else column,
         metavar=("SOURCE", "TARGET"),
         help="their numbers, from 1, or names in the first row (default: the only two)",
+    )
+    names = "whether the first row has names (default: if --columns has names)"
+    add("--header", action=argparse.BooleanOptionalAction, help=names)
+    add(
+        "--delimiter",
+        type=lambda delimiter: {"tab": "\t"}.get(delimiter, delimiter),
+        metavar="CHARACTER",
+        help="between columns, such as ';', or tab (default: comma in .csv, or tab)",
+    )
+    add("--encoding", metavar="NAME", help="of tables, such as utf-16 (default: utf-8)")
+    add(
+        "--on-bad-rows",
+        choices=("error", "skip"),
+        help="skip leaves them out, and says which (default: error)",
     )
 
 
@@ -68,7 +83,7 @@ def read_corpus(
         target: path of the target file, several paths, or None.
     """
     _check_files(options, target)
-    return _read_files(options.source, target, options.pairs, options.columns)
+    return _read_files(options.source, target, options.pairs, _table(options))
 
 
 def _check_files(options, target):
@@ -80,8 +95,17 @@ def _check_files(options, target):
     if options.source is None and target is not None:
         raise ValueError("--pairs contains the translations: give no file of them.")
     validation = getattr(options, "validation_pairs", None)  # of commands that train
-    if options.columns and not (options.pairs or validation):
-        raise ValueError("--columns is for tables, such as --pairs.")
+    if not (options.pairs or validation):
+        for name in _table(options):
+            option = name.replace("_", "-")
+            raise ValueError(f"--{option} is for tables, such as --pairs.")
+
+
+def _table(options):
+    """The settings of tables that are given, as arguments of `from_table`."""
+    names = "columns", "header", "delimiter", "encoding", "on_bad_rows"
+    given = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 class TrainingInput:
@@ -152,7 +176,7 @@ class TrainingInput:
         files = options.validation_source, options.validation_target
         pairs = options.validation_pairs
         if files[0] or pairs:
-            self.validation = _read_files(*files, pairs, options.columns)
+            self.validation = _read_files(*files, pairs, _table(options))
 
     def _read_cache(self, config, folder):
         """Opens the cache of the training files, or creates it if it does not exist."""
@@ -174,16 +198,17 @@ class TrainingInput:
         )
 
 
-def _read_files(source, target, pairs, columns):
+def _read_files(source, target, pairs, table):
     """Reads text files or a table, and reports which lines are left out, and why."""
     from keras_vanilla._checks import some_of
     from keras_vanilla.data import ParallelCorpus
 
     if pairs:
-        corpus = ParallelCorpus.from_table(pairs, columns)
+        corpus = ParallelCorpus.from_table(pairs, **table)
     else:
         corpus = ParallelCorpus.from_files(source, target)
     for reason, lines in corpus.report.items():
-        left_out = f"{len(lines)} pairs are left out, {reason}: lines {some_of(lines)}"
+        shown = some_of(lines, 5 if reason == "empty" else len(lines))
+        left_out = f"{len(lines)} pairs are left out, {reason}: lines {shown}"
         say(f"{corpus.origin}: {left_out}")
     return corpus

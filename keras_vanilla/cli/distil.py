@@ -12,7 +12,7 @@ from keras_vanilla.cli.console import (
     model_path,
     say,
 )
-from keras_vanilla.cli.corpora import add_columns_option, add_validation_options
+from keras_vanilla.cli.corpora import add_table_options, add_validation_options
 
 BEAM_SIZE = 5
 
@@ -43,7 +43,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         help=f"the teacher's ({BEAM_SIZE}); a .tflite file and a SavedModel have one",
     )
     add_validation_options(command)
-    add_columns_option(command)
+    add_table_options(command)
     train.add_training_options(command)
     command.set_defaults(pairs=None, cache=None)
 

@@ -28,7 +28,7 @@ from keras_vanilla.data.lines import (
     paths_of,
     refuse_copies,
 )
-from keras_vanilla.data.table import Columns, check_columns, table_rows
+from keras_vanilla.data.table import Columns, TableFormat, table_rows
 from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.tokenizer.id_rows import check_iterable
 
@@ -155,7 +155,14 @@ class ParallelCorpus:
 
     @classmethod
     def from_table(
-        cls, path: Paths, columns: Columns | None = None
+        cls,
+        path: Paths,
+        columns: Columns | None = None,
+        *,
+        header: bool | None = None,
+        delimiter: str | None = None,
+        encoding: str = "utf-8",
+        on_bad_rows: str = "error",
     ) -> "ParallelCorpus":
         """Reads two columns of a text file with one pair per row.
 
@@ -167,34 +174,46 @@ class ParallelCorpus:
         The line number of a pair is that of the first line of its row.
 
         Args:
-            path: path of UTF-8 text, decompressed if it ends in ".gz", ".xz" or ".zst"
+            path: path of a text, decompressed if it ends in ".gz", ".xz" or ".zst"
                 (such as "pairs.csv.gz"). Or a list of paths; line numbers continue from
                 file to file.
             columns: the columns of source and translation, each a number from 1, or a
-                name in the first row, which is then not a pair. None means a table with
-                exactly two columns and no names.
+                name in the first row. None means a table with exactly two columns.
+            header: bool or None. Whether the first row has names and is not a pair.
+                None: it has if `columns` has a name; a first row of two words, unlike
+                the rows after it, is an error.
+            delimiter: str or None. A character other than comma or tab between fields.
+            encoding: str. "utf-16", for example; Python's name.
+            on_bad_rows: "error", or "skip" rows with too few columns (or more than two
+                without `columns`), a NUL, or wrong encoding or quoting. `report` has
+                the lines of each reason.
         Raises:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
-            ValueError: if there are no files, `columns` are not two different columns,
-                a row has too few columns, or more than two without `columns`, a name is
-                missing in the first row or occurs twice, a line is not UTF-8 or has a
-                NUL, CSV is not quoted as above, a compressed file is damaged, or no
+            ValueError: if there are no files, an argument has none of these values, a
+                row is bad and not skipped, a name is missing in the first row or occurs
+                twice, the first row may have names, a compressed file is damaged, or no
                 pairs remain.
             ImportError: if a path ends in ".zst" and Python cannot read this format.
         Example:
             corpus = ParallelCorpus.from_table("pairs.tsv", columns=("en", "de"))
         """
-        check_columns(columns)
-        paths, numbers = paths_of(path), array("q")
+        table = TableFormat(
+            columns=columns,
+            header=header,
+            delimiter=delimiter,
+            encoding=encoding,
+            on_bad_rows=on_bad_rows,
+        )
+        paths, numbers, report = paths_of(path), array("q"), {}
         if not paths:
             raise ValueError("`path` must be a file, or several. Received: none")
         packings = Packing(), Packing()
-        for number, *texts in table_rows(paths, columns):
+        for number, *texts in table_rows(paths, table, report):
             numbers.append(number)
             for packing, text in zip(packings, texts, strict=True):
                 packing.add(text.encode())
         sides = (packing.lines() for packing in packings)
-        return cls(*sides, numbers, origin=some_of(paths, 3))
+        return cls(*sides, numbers, report, origin=some_of(paths, 3))
 
     @classmethod
     def numbers(cls, source: str = "en", target: str = "fr") -> "ParallelCorpus":

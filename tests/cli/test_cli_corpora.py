@@ -84,6 +84,18 @@ def test_tables_for_training_and_validation(table, tmp_path):
     assert numbered.validation is None
 
 
+def test_table_of_spreadsheet_without_bad_rows(tmp_path, capsys):
+    text = "de;en\nWer, du?;Who, you?\nEr.\n" + "ja;yes;oh\n" * 7
+    (tmp_path / "t.csv").write_bytes(text.encode("utf-16"))
+    words = ["--pairs", str(tmp_path / "t.csv"), "--encoding", "utf-16"]
+    words += ["--delimiter", ";", "--header", "--on-bad-rows", "skip"]
+    corpus = read(training_input(*words), tmp_path).corpus
+    assert list(corpus) == [("Wer, du?", "Who, you?")]
+    told = capsys.readouterr().err
+    assert "1 pairs are left out, expected 2" in told and "received 1: lines 3" in told
+    assert "7 pairs" in told and "lines 4, 5, 6, 7, 8, 9, 10\n" in told
+
+
 def test_files_are_validated_on_tables_and_tables_on_files(files, table, tmp_path):
     words = ["--validation-pairs", table[0], "--columns", "en", "nl"]
     assert len(read(training_input(*files, *words), tmp_path).validation) == 2
@@ -129,7 +141,9 @@ CONTRADICTIONS = {
     "--pairs x --cache x": "--cache is for --source and",
     "--pairs x --source x": "Give either --source with its",
     "--pairs x --target x": "^--pairs contains the translations: give no",
-    "--source x --target y --columns 1 2": "is for tables, such as",
+    "--source x --target y --columns 1 2": "--columns is for tables, such as",
+    "--source x --target y --no-header": "--header is for tables, such as",
+    "--source x --target y --on-bad-rows skip": "--on-bad-rows is for tables",
     "--pairs x --validation-pairs x --validation-source x --validation-target x": (
         "--validation-pairs contains the translations: give no --validation-source"
     ),

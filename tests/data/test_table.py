@@ -43,9 +43,70 @@ def test_columns_are_chosen_by_name_or_number(table, columns):
     assert list(corpus) == PAIRS and corpus.line_numbers.tolist() == [2, 3]
 
 
-def test_numbered_columns_have_no_header(table):
-    corpus = ParallelCorpus.from_table(table(ROWS), (3, 2))
-    assert list(corpus) == [("en", "de"), *((en, de) for de, en in PAIRS)]
+def test_header_is_asked_about_where_columns_are_numbers(table):
+    path, pairs = table(ROWS), [(en, de) for de, en in PAIRS]
+    with pytest.raises(ValueError, match=r"line 1: \('en', 'de'\) .*header=True"):
+        ParallelCorpus.from_table(path, (3, 2))
+    without = ParallelCorpus.from_table(path, (3, 2), header=True)
+    assert list(without) == pairs and without.line_numbers.tolist() == [2, 3]
+    with_header = ParallelCorpus.from_table(path, (3, 2), header=False)
+    assert list(with_header) == [("en", "de"), *pairs]
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [("one", "een"), ("two", "twee")],
+        [("Ja!", "Yes!"), ("Er sagt ja.", "He says yes.")],
+        [("Ja", "Yes")],
+        [("Ja", "Oh yes"), ("Er sagt ja.", "He says yes.")],
+    ],
+)
+def test_words_and_sentences_are_not_header(table, pairs):
+    assert list(ParallelCorpus.from_table(table(pairs))) == pairs
+
+
+def test_bad_rows_are_skipped_and_reported(tmp_path):
+    rows = [
+        "a,b",
+        "c",
+        '"d"e,f',
+        b"\xff,g",
+        "h\0,i",
+        ",",
+        "j,k",
+        "l,m,n",
+        '"o,p',
+        "q,r",
+    ]
+    rows = [row if isinstance(row, bytes) else row.encode() for row in rows]
+    paths = [write(tmp_path / f"{i}.csv", b"\n".join(rows) + b"\n") for i in range(2)]
+    corpus = ParallelCorpus.from_table(paths, on_bad_rows="skip")
+    assert list(corpus) == [("a", "b"), ("j", "k")] * 2
+    assert corpus.line_numbers.tolist() == [1, 7, 11, 17]
+    columns = "expected 2 comma-separated columns without `columns`, received"
+    assert corpus.report == {
+        f"{columns} 1": [2, 12],
+        "not CSV: ',' expected after '\"'": [3, 13],
+        "byte 0xff is not utf-8": [4, 14],
+        "a NUL character, which no utf-8 text has": [5, 15],
+        f"{columns} 3": [8, 18],
+        "not CSV: unexpected end of data": [9, 10, 19, 20],  # an open quote
+        "empty": [6, 16],
+    }
+    with pytest.raises(ValueError, match="0.csv, line 2: .* and 11 more bad rows"):
+        ParallelCorpus.from_table(paths)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252", "utf-16-be"])
+@pytest.mark.parametrize("name, delimiter", [("t.csv", ";"), ("t.txt", "\t")])
+def test_tables_of_spreadsheets(encoding, name, delimiter, tmp_path):
+    ends = '"Ü\r\n;";"o ""p"""\r\n' if name == "t.csv" else "Ü;\to p\n"
+    text = f"Wähle, dann ruf an.{delimiter}Choose, then call.\r\n{ends}"
+    path = write(tmp_path / name, text.encode(encoding))
+    corpus = ParallelCorpus.from_table(path, encoding=encoding, delimiter=delimiter)
+    last = ("Ü\n;", 'o "p"') if name == "t.csv" else ("Ü;", "o p")
+    assert list(corpus) == [("Wähle, dann ruf an.", "Choose, then call."), last]
 
 
 def test_two_columns_need_no_names(table):

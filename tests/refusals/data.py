@@ -38,9 +38,9 @@ def from_files(source, target):
     return lambda tmp_path: ParallelCorpus.from_files(*texts(tmp_path, source, target))
 
 
-def table(content, columns=None, name="t.tsv"):
+def table(content, columns=None, name="t.tsv", **settings):
     return lambda tmp_path: ParallelCorpus.from_table(
-        write(tmp_path / name, content), columns
+        write(tmp_path / name, content), columns, **settings
     )
 
 
@@ -158,9 +158,22 @@ VALUES = [
     ("half a .gz", half_gzip, "a.gz is not a whole .gz file"),
     ("repeated name", table("a\tb\ta\n", ("a", "b")), "more than one .*'a'"),
     ("names of an empty table", table("", ("a", "b")), "no column 'a'"),
-    ("one column", table("a\tb\nc\n"), "line 2: expected 2 tab.*: 1$"),
-    ("three columns", table("a,b,c\n", name="t.csv"), "line 1.*comma.*: 3$"),
-    ("short row", table("a\tb\tc\nd\te\n", (1, 3)), "line 2.*at least 3.*: 2$"),
+    ("one column", table("a\tb\nc\n"), r"line 2: expected 2 tab.*received 1\. on_b"),
+    ("three columns", table("a,b,c\n", name="t.csv"), "line 1.*comma.*received 3"),
+    ("short row", table("a\tb\tc\nd\te\n", (1, 3)), "line 2.*at least 3.*received 2"),
+    ("bad rows", table("a\tb\nc\nd\n\0\t\n"), "line 2: .*1, and 2 more bad rows"),
+    ("semicolons", table("a;b\n", name="t.csv"), r"received 1 \(.*delimiter=';'\)"),
+    ("names; of", table("a;b\n", ("a", "b"), "t.csv"), "'a;b' .*delimiter=';'"),
+    ("UTF-16", table("a\tb\n".encode("utf-16")), "like encoding='utf-16'"),
+    ("half UTF-16", table(b"a\0\t", encoding="utf-16-le"), "not utf-16-le: .*trunc"),
+    ("bad names", table('"a"b,c\n', ("a", "c"), "t.csv"), "line 1: not CSV"),
+    ("names?", table("de\ten\nJa.\tYes.\n"), r"'de', 'en'\) looks .*header=True"),
+    ("header=False", table("", ("a", "b"), header=False), "be numbers .*'a', 'b'"),
+    ("header", table("", header=2), "`header`.*2"),
+    ("delimiter", table("", delimiter=";;"), "`delimiter`.*';;'"),
+    ("encoding", table("", encoding="utf-99"), "`encoding`.*'utf-99'"),
+    ("no text encoding", table("", encoding="hex"), "`encoding`.*'hex'"),
+    ("on_bad_rows", table("", on_bad_rows="ask"), "`on_bad_rows`.*'ask'"),
     ("NUL", table("a\tb\nc\0\td\n"), "t.tsv, line 2: a NUL"),
     ("table in latin-1", table(b"a,b\n\xe9,d\n", name="t.csv"), "line 2: byte 0xe9"),
     ("open quote", table('a,b\n"c,d\n', name="t.csv"), "line 2: not CSV"),

@@ -20,15 +20,16 @@ def add_corpus_options(
 
     Args:
         command: the parser to add them to.
-        target: str. Name of the option for the translation.
+        target: str. Name of the option for the translation, beside `--target`.
         shards: bool. Whether each option accepts several files; such an option would
             also consume a MODEL after it.
     """
     add = command.add_argument
     files = {"nargs": "+" if shards else None, "metavar": "FILE"}
+    also = () if target == "target" else ("--target",)
     several = "; several files are read one after the other" if shards else ""
     add("--source", **files, help=f"one sentence per line, or .gz, .xz, .zst{several}")
-    add(f"--{target}", **files, help="the translations, line by line")
+    add(f"--{target}", *also, **files, help="the translations, line by line")
     add("--pairs", **files, help="both in one table, .csv or tab-separated")
     add_table_options(command)
 

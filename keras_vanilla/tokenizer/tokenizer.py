@@ -116,9 +116,10 @@ class Tokenizer:
         Raises:
             TypeError: if `lines` or the symbols are one str, or not all items are str.
             ValueError: if there is no text; if a line has an unpaired surrogate; if the
-                model type is unknown; if a symbol is empty, has white space, or occurs
-                twice; if the vocabulary is too small for the byte pieces, the symbols
-                and the characters (the error gives the required size).
+                model type is unknown; if a symbol is empty, has white space, occurs
+                twice, or is in every vocabulary, such as <0x41>; if the vocabulary is
+                too small for the byte pieces, the symbols and the characters (the error
+                gives the required size).
         Source: Sennrich & Zhang 2019, "Revisiting Low-Resource Neural Machine
             Translation", for small vocabularies with little text.
         """

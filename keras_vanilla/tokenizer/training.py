@@ -23,6 +23,7 @@ SHORT_LINE = re.compile(r".{1,1000}(?=\s|$)|.{1,1000}", re.DOTALL)
 # It also drops, without a warning, every line that contains its mark for unknown text.
 UNKNOWN_MARK = "\u2585"
 SPACE_MARK = "▁"
+BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")  # all 256 are in every vocabulary
 # Soft hyphen, zero-width space, word joiner, byte-order mark and direction marks, which
 # may be inside words. The joiners of emoji and of some scripts are not among them.
 INVISIBLE = "\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff" + "".join(
@@ -181,10 +182,12 @@ def _checked_symbols(symbols):
     symbols = checked_lines(symbols, "user_defined_symbols")
     for symbol in symbols:
         has_space = symbol.split() != [symbol] or SPACE_MARK in symbol
-        if has_space or symbol in SPECIAL_PIECES or symbols.count(symbol) > 1:
+        is_taken = symbol in SPECIAL_PIECES or BYTE_PIECE.fullmatch(symbol)
+        if has_space or is_taken or symbols.count(symbol) > 1:
             raise ValueError(
                 "`user_defined_symbols` must be different texts without white space, "
-                f"other than {', '.join(SPECIAL_PIECES)}. Received: {symbol!r}"
+                f"other than {', '.join(SPECIAL_PIECES)} and byte pieces such as <0x41>"
+                f". Received: {symbol!r}"
             )
     return symbols
 

@@ -255,7 +255,7 @@ def test_evaluate_reads_files_and_tables(loaded_model, files, tmp_path, capfd):
     rows = "".join(f"{s}\t{t}\n" for s, t in zip(*sides, strict=True))
     (tmp_path / "pairs.tsv").write_text(rows)
     outputs, table = [], ["--pairs", str(tmp_path / "pairs.tsv")]
-    of_files = ["--source", files[0], "--reference", files[1]]
+    of_files = ["--source", files[0], "--target", files[1]]  # also --reference
     for corpus in (of_files, table, [*table, "--columns", "1", "2"]):
         assert main(["evaluate", loaded_model, *corpus]) == 0
         outputs.append(capfd.readouterr().out)

@@ -88,6 +88,7 @@ VALUES = {  # a call -> the error
     "275.* -1": train(LINES, -1),
     "275.* 270": train(LINES, 270),
     "`user_defined_symbols`.*'<s>'": symbols("<s>"),
+    "`user_defined_symbols`.*'<0xE9>'": symbols("<2fr>", "<0xE9>"),
     "`user_defined_symbols`.*'a b'": symbols("a b"),
     "`user_defined_symbols`.*''": symbols(""),
     "`user_defined_symbols`.*'x'": symbols("x", "x"),

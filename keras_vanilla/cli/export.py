@@ -23,6 +23,7 @@ from keras_vanilla.cli.console import (
     say,
 )
 from keras_vanilla.export.metadata.description import FORMS
+from keras_vanilla.pretrained import NAMES, pretrained_file
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -136,6 +137,9 @@ def _export(options):
     about, beside = translator.about, ""
     if is_site:
         checks = {"config": config, "sample": sample}
+        own = {str(pretrained_file(name)): name for name in NAMES}.get(options.model)
+        if own and sample is None and not settings:
+            checks = {"model": pretrained_file(own, ".tflite")}  # smaller and better
         write_site(translator, output, options.runtime, say, **checks)
         print(f"{output} is written: the files of a web site. To see it:")
         print(f"  keras-vanilla serve-web {output}")

@@ -11,6 +11,7 @@ from web_setting import make_runtime, running
 
 from keras_vanilla import export
 from keras_vanilla.cli import main
+from keras_vanilla.pretrained import pretrained_file
 from keras_vanilla.web.runtime import PAGE
 from keras_vanilla.web.server import PageServer
 from keras_vanilla.web.site import write_site
@@ -84,7 +85,7 @@ def imported(path):
     for pattern in (
         r"from '(\.[^']+)'",
         r"importScripts\('(.+?)'\)",
-        r'(?:href|src)="(.+?)"',
+        r'(?:href|src)="([^#].*?)"',  # not a place in the page
     ):
         for name in re.findall(pattern, text):
             yield (path.parent / name).resolve()
@@ -185,6 +186,17 @@ def test_site_of_existing_file_is_same(site, installed, small_translator, tmp_pa
     assert files_in(tmp_path / "page") == files_in(site) - {"translator.md"}
     for name in ("index.html", "translator.tflite", "inside/tour.json"):
         assert (tmp_path / "page" / name).read_bytes() == (site / name).read_bytes()
+
+
+def test_site_of_pretrained_translator_has_its_own_file(monkeypatch, tmp_path):
+    models = []
+    monkeypatch.setattr(
+        "keras_vanilla.web.site.write_site",
+        lambda *arguments, **settings: models.append(settings.get("model")),
+    )
+    export_site = ["export", "en-fr", str(tmp_path / "site"), "--form", "site"]
+    assert main(export_site) == main([*export_site, "--beam-size", "2"]) == 0
+    assert models == [pretrained_file("en-fr", ".tflite"), None]
 
 
 def test_site_without_translator_has_no_inside(site, installed, tmp_path):

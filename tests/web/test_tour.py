@@ -1,18 +1,20 @@
 """The numbers of the guided tour are those of the model."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
-from keras_vanilla.web.site import chosen_head, tour
+from keras_vanilla.translation import Translator
+from keras_vanilla.web.site import chosen_head, other_word, tour
 
-TEXT = "three red house"
+TEXT, OTHER = "three red house", "three blue house"
 
 
 @pytest.fixture(scope="module")
 def shown(trained_translator):
-    return tour(trained_translator, TEXT)
+    return tour(trained_translator, TEXT, OTHER)
 
 
 def softmax(scores):
@@ -57,12 +59,78 @@ def test_head_computes_attention(shown, trained_translator):
     assert max(others) > 0  # it reads another piece
 
 
-def test_shown_head_mixes_values():
-    to_others = np.zeros((2, 3, 3))
-    to_others[0, 0, 1], to_others[1, 1, 0], to_others[1, 2, 0] = 0.7, 0.99, 0.6
-    assert chosen_head(to_others) == (1, 2)
-    to_others[1, 2, 0] = 0
-    assert chosen_head(to_others) == (1, 1)  # there is no other
+def test_layer_output_is_what_next_layer_gets(shown, trained_translator):
+    model, ids = trained_translator.model, np.array([shown["ids"]])
+    encoder, position = model.encoder, shown["position"]
+    outputs = np.asarray(encoder.layers[0](encoder.positions(encoder.embedding(ids))))
+    expected = outputs[0, position, :8]
+    np.testing.assert_allclose(shown["layer_output"], expected, atol=1e-4)
+    x, heads = np.asarray(shown["sum"]), np.asarray(shown["attended"])
+    assert np.abs(heads - x).max() > 0.01 < np.abs(heads - expected).max()
+
+
+def test_nearest_vectors_have_largest_cosines(shown, trained_translator):
+    table = np.asarray(trained_translator.model.encoder.embedding.embeddings)
+    table = table / (np.linalg.norm(table, axis=1, keepdims=True) + 1e-12)
+    id_ = shown["ids"][shown["position"]]
+    cosines = np.delete(table @ table[id_], [id_, *range(4)])
+    found = [cosine for _, cosine in shown["nearest"]]
+    np.testing.assert_allclose(found, np.sort(cosines)[::-1][:5], atol=1e-3)
+
+
+def test_shown_head_mixes_values_of_words():
+    weights = np.array([[0.1, 0.9, 0.0], [0.3, 0.0, 0.7], [0.2, 0.2, 0.6]])
+    is_word = np.array([True, True, True])
+    assert chosen_head(weights, 0, is_word) == 1
+    assert chosen_head(weights, 0, np.array([True, True, False])) == 2
+    assert chosen_head(weights, 0, np.array([True, False, False])) == 0  # any other
+
+
+def test_words_of_tour_are_whole(shown):
+    groups = shown["words"]
+    assert [i for group in groups for i in group] == list(range(len(shown["pieces"])))
+    words = ["".join(shown["pieces"][i] for i in group) for group in groups]
+    assert words == [*TEXT.split(), "⟨end⟩"]
+
+
+def test_rows_of_mask_read_nothing_later(shown):
+    weights = np.array(shown["self"])
+    assert len(weights) == min(5, len(shown["written"])) > 2
+    assert not np.triu(weights, 1).any()
+    np.testing.assert_allclose(weights.sum(axis=1), 1, atol=0.01)
+
+
+def test_texts_differ_in_one_word():
+    assert other_word("It was too tired.", "It was too wide.") == ("tired", "wide")
+    assert other_word("It was too tired.", "It was very wide.") is None
+    assert other_word("It was.", "It was wide.") is None
+    assert other_word(TEXT, TEXT) is None
+
+
+def test_contrast_is_decided_by_word(shown, trained_translator):
+    contrast, step = shown["contrast"], shown["step"]
+    assert contrast["words"] == ["red", "blue"]
+    assert contrast["write"] == ["rood", "blauw"]
+    assert shown["written"][step] == "rood"
+    (text, one, other), (second, *_), (without, *_) = contrast["probabilities"]
+    assert (text, second, without) == (TEXT, OTHER, "three house")
+    assert one == pytest.approx(dict(shown["candidates"][step])["rood"], abs=1e-4)
+    assert one > 0.9 > 0.1 > other
+    assert tour(trained_translator, TEXT)["contrast"] is None
+
+
+def test_tour_of_pretrained_translator_follows_it():
+    translator = Translator.from_preset("en-fr")
+    text, other = translator.about.examples[:2]
+    shown = tour(translator, text, other)
+    assert shown["pieces"][shown["position"]] == "it"
+    others = np.delete(shown["weights"], shown["position"])
+    read = np.delete(shown["pieces"], shown["position"])[others.argmax()]
+    assert read in re.findall(r"[\w']+", text)  # a whole word
+    assert shown["contrast"]["words"] == ["tired", "wide"]
+    assert shown["contrast"]["write"] == ["il", "elle"]
+    (_, il, _), (_, _, elle), (_, _, without) = shown["contrast"]["probabilities"]
+    assert il > 0.5 and elle > 0.5 and without < elle
 
 
 def test_steps_choose_most_probable_piece(shown):

@@ -25,7 +25,7 @@ from keras_vanilla.web.site import write_site
 
 pytestmark = pytest.mark.full
 SENTENCES, BEAMS = 50, 4
-EXAMPLES = ["three red house", "two three"]
+EXAMPLES = ["three red house", "two three", "three blue house"]
 LIMITS = {"max_bytes": 131, "max_source_length": 29, "max_length": 59}
 
 

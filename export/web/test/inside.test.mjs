@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blank, DEVICES, open, photograph, setting } from './setting.mjs';
+import { blank, DEVICES, faults, open, photograph, setting } from './setting.mjs';
 
 const { partners } = setting;
 const URL_OF_PAGE = `${setting.urls.site}inside/index.html`;
@@ -144,10 +144,10 @@ test('the number of beams changes the tree, and one beam is the model\'s own cho
 
 test('a high temperature makes what is likely less so', async () => {
   const page = await look(TEXT);
-  const first = () => page.locator('#next button').first().getAttribute('aria-label');
+  const first = () => page.locator('#next button').first().textContent();
   const before = await first();
   await page.fill('#temperature', '2');
-  await page.waitForFunction((before) => document.querySelector('#next button').ariaLabel !== before, before);
+  await page.waitForFunction((before) => document.querySelector('#next button').textContent !== before, before);
   const percent = (label) => Number(/([\d.]+) %/.exec(label)[1]);
   assert.ok(percent(await first()) < percent(before));
   await page.click('#draw');
@@ -196,6 +196,90 @@ test('it is used with the keyboard alone', async () => {
   await page.locator('#encoder input').first().focus();
   await page.keyboard.press('ArrowRight');
   assert.match(await page.evaluate(() => document.activeElement.ariaLabel), /Layer 1, head 1/);
+});
+
+test('the keyboard enters each row once, and skips what comes before the content', async () => {
+  const page = await look(TEXT);
+  const address = page.url();
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'skip');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+  assert.equal(page.url(), address);
+  await page.waitForSelector('#without button');
+  for (const rows of ['#target', '#next', '#without', '#hypotheses', '#encoder .weights']) {
+    const [all, stops] = await page.evaluate((rows) => {
+      const buttons = [...document.querySelectorAll(`${rows} button`)];
+      return [buttons.length, buttons.filter(({ tabIndex }) => tabIndex === 0).length];
+    }, rows);
+    assert.ok(all > 1, rows);
+    assert.equal(stops, 1, rows);
+  }
+  const first = page.locator('#without button').first();
+  await first.focus();
+  await page.keyboard.press('ArrowDown');
+  assert.ok(await page.locator('#without button').nth(1).evaluate((button) => button === document.activeElement));
+  assert.equal(page.url(), address); // the arrow has not left out a word
+  await page.locator('#encoder .weights button').first().focus();
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await page.evaluate(() => document.activeElement.ariaPressed), 'true');
+  assert.equal(await page.evaluate(() => document.activeElement.dataset.row), '1');
+});
+
+test('labels are spoken as they are read, with a space before the number', async () => {
+  const page = await look(TEXT);
+  await page.waitForSelector('#without button');
+  const texts = await page.evaluate(() => {
+    const labels = document.querySelectorAll('.piece, .shaded, #without li, #hypotheses li');
+    return [...labels].map(({ textContent, ariaLabel }) => ariaLabel ?? textContent);
+  });
+  assert.ok(texts.length > 10);
+  assert.deepEqual(texts.filter((text) => !/\s[<>]?[\d.]+ %/u.test(text)), []);
+  assert.deepEqual(await faults(page), []);
+});
+
+test('what belongs to another sentence is dimmed and busy until it is computed', async () => {
+  const page = await look(TEXT);
+  await page.waitForFunction(() => !document.querySelector('[aria-busy=true]'));
+  const parts = ['translation', 'target', 'details', 'searches', 'inside-encoder', 'inside-decoder'];
+  const states = await page.evaluate((parts) => {
+    const source = document.querySelector('#source');
+    source.value = 'two three';
+    source.dispatchEvent(new Event('input', { bubbles: true }));
+    return parts.map((id) => document.getElementById(id)).map((part) => [part.ariaBusy, getComputedStyle(part).opacity]);
+  }, parts);
+  assert.ok(states.every(([isBusy, opacity]) => isBusy === 'true' && Number(opacity) < 1), states.join());
+  await page.waitForFunction(() => document.querySelector('#translation').textContent.endsWith('twee'));
+  await page.waitForFunction(() => !document.querySelector('[aria-busy=true]'));
+});
+
+test('what was computed before is not timed', async () => {
+  const page = await look(TEXT);
+  assert.match(await text(page, 'time'), /^The encoder took \d+ ms\. A step took [\d.]+ ms\.$/);
+  for (const [sentence, isTimed] of [['two three', true], [TEXT, false]]) {
+    await page.fill('#source', sentence);
+    const translation = sentence.split(' ').reverse().map((word) => partners[word]).join(' ');
+    await page.waitForFunction((text) => document.querySelector('#translation').textContent === text, translation);
+    await page.waitForFunction(() => !document.querySelector('[aria-busy=true]'));
+    assert.equal((await text(page, 'time')).includes('encoder'), isTimed);
+  }
+});
+
+test('all columns of the encoder\'s table are in sight, and the ring of a row is whole', async () => {
+  const page = await look('three red house two blue house one green house three red house two blue house');
+  const fits = () => page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.querySelector('#encoder .weights');
+    return scrollWidth <= clientWidth;
+  });
+  const count = await page.locator('#encoder thead th').count();
+  assert.ok(count >= 16, `${count}`);
+  assert.ok(await fits());
+  await page.setViewportSize({ width: 320, height: 800 });
+  assert.equal(await fits(), false); // it is not only that the box grows
+  await page.keyboard.press('Tab'); // from now on, what has the focus has a ring
+  await page.locator('#encoder .weights button').first().focus();
+  const offset = await page.evaluate(() => getComputedStyle(document.activeElement).outlineOffset);
+  assert.ok(Number.parseFloat(offset) <= -2, offset);
 });
 
 test('what cannot be encoded is said, and an address that means nothing is ignored', async () => {

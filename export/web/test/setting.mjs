@@ -1,8 +1,11 @@
 /** What tests/web prepared, and a browser to look at it with. */
 
 import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { after } from 'node:test';
 import { chromium } from 'playwright-core';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 export const setting = JSON.parse(readFileSync(process.env.KERAS_VANILLA_WEB_TEST));
 export const DEVICES = {
@@ -63,6 +66,13 @@ export async function type(page, text) {
 
 export async function translated(page) {
   await page.waitForFunction(() => !document.body.classList.contains('stale'));
+}
+
+/** What axe finds on a page: each rule, with the elements that break it. */
+export async function faults(page) {
+  await page.evaluate(readFileSync(AXE, 'utf8'));
+  const { violations } = await page.evaluate(() => axe.run());
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
 }
 
 export async function photograph(page, name) {

@@ -60,6 +60,7 @@ const LOADED_LATER = [
     'target.js',
     'tour.js',
     'tour.json',
+    'tour_steps.js',
     'tree.js',
     'vocabulary.js',
     'worker.js',

@@ -1,7 +1,7 @@
 /** Where the decoder looks at one step: the sentence, its pieces shaded by their weights. */
 
-import { $, make } from '../element.js';
-import { percent, quoted } from './pieces.js';
+import { $ } from '../element.js';
+import { percent, quoted, shaded } from './pieces.js';
 
 const DEEP = 6; // decoder layers from which the last but one aligns best
 
@@ -44,11 +44,4 @@ export function showAttended({ text, tokens }, cross, name) {
     `To choose ${quoted(name)}, layer ${alignmentLayer(cross.length) + 1} reads ${quoted(piece)} most: ` +
     `${percent(weights[most])} of the weight, on average of its ${cross[0].length} heads.` +
     (begin === after ? ' This piece is no word: heads often read it when they need none.' : '');
-}
-
-function shaded(name, weight) {
-  const mark = make('span', { className: 'shaded', title: percent(weight) }, name);
-  mark.style.setProperty('--weight', weight);
-  mark.append(make('small', {}, percent(weight)));
-  return mark;
 }

@@ -2,7 +2,7 @@
 
 import { make } from '../element.js';
 import { meanOf } from './attended.js';
-import { percent, quoted } from './pieces.js';
+import { moveByArrows, oneTabStop, percent, quoted } from './pieces.js';
 
 const TOP = 3; // weights that the sentence under the table names
 
@@ -29,6 +29,7 @@ export class AttentionView {
     this.reads = make('p', { className: 'hint', role: 'status' });
     root.append(this.picker, this.table, this.reads);
     root.addEventListener('change', ({ target }) => this.#choose(target.value));
+    moveByArrows(this.table, { chooses: true });
     root.addEventListener('click', ({ target }) => this.#chooseRow(target.closest('th button')));
   }
 
@@ -90,7 +91,9 @@ export class AttentionView {
       const of = values.subarray(row * columns.length, (row + 1) * columns.length);
       return line(name, row, of, row === this.#row);
     });
+    this.table.style.setProperty('--columns', columns.length);
     this.table.replaceChildren(make('table', {}, make('thead', {}, head), make('tbody', {}, ...lines)));
+    oneTabStop(this.table, this.#row);
     const begin = this.#row * columns.length;
     this.#say(values.subarray(begin, begin + columns.length));
   }

@@ -1,7 +1,7 @@
 /** Beam search on the page: its tree as it grows, and what it finds. */
 
 import { $, make } from '../element.js';
-import { percent, placeAfter, quoted } from './pieces.js';
+import { moveByArrows, oneTabStop, percent, placeAfter, quoted } from './pieces.js';
 import { beamSearch, ranked } from './search.js';
 import { drawTree, treeOf } from './tree.js';
 
@@ -17,6 +17,7 @@ export function addBeams(take) {
   };
   $('tree').addEventListener('click', taken);
   $('hypotheses').addEventListener('click', taken);
+  moveByArrows($('hypotheses'));
 }
 
 /**
@@ -47,7 +48,9 @@ export async function showBeams(model, sentence, beams, wanted) {
   const found = ranked(steps.at(-1));
   $('searched').textContent = `${steps.length} steps`;
   const items = await Promise.all(found.map((each) => itemOf(each, found[0], model, next)));
-  if (wanted()) $('hypotheses').replaceChildren(...items);
+  if (!wanted()) return;
+  $('hypotheses').replaceChildren(...items);
+  oneTabStop($('hypotheses'));
 }
 
 /** A translation, and where it parts from the best one. */
@@ -57,7 +60,7 @@ async function itemOf({ ids, score, logProb }, best, model, next) {
   const button = make('button', { type: 'button' }, vocabulary.text(ids) || '⟨nothing⟩');
   Object.assign(button.dataset, { ids: ids.join('.'), place: Math.max(0, place) });
   const facts = `score ${score.toFixed(2)}, probability ${percent(Math.exp(logProb))}`;
-  const item = make('li', {}, button, make('span', {}, facts));
+  const item = make('li', {}, button, ' ', make('span', {}, facts));
   if (place < 0) return item;
   const before = ids.slice(0, place);
   const logProbs = await next(before);
@@ -65,6 +68,6 @@ async function itemOf({ ids, score, logProb }, best, model, next) {
     return `${quoted(vocabulary.name(all[place]))} (${percent(Math.exp(logProbs[all[place]]))})`;
   });
   const where = placeAfter(vocabulary, before);
-  item.append(make('span', {}, `Parts ${where}: ${other}, not ${first}`));
+  item.append(' ', make('span', {}, `Parts ${where}: ${other}, not ${first}`));
   return item;
 }

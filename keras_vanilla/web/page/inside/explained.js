@@ -4,10 +4,20 @@ import { make } from '../element.js';
 
 const ROOM = 240; // pixels under a word: with less, the explanation is above it
 
-/** A button that opens the explanation of a word, in the singular or the plural. */
-export function explained(word) {
+/** A paragraph; words in [brackets], in the singular or the plural, open their explanations. */
+export function paragraph(sentence) {
+  const parts = sentence.split(/\[(.+?)\]([.,:;]*)/u); // a mark stays with its word
+  const nodes = parts.map((part, i) => {
+    if (i % 3 === 1) return make('span', { className: 'unbroken' }, explained(part), parts[i + 1]);
+    return i % 3 === 0 ? part : '';
+  });
+  return make('p', {}, ...nodes);
+}
+
+function explained(word) {
   const button = make('button', { type: 'button', className: 'word' }, word);
-  button.setAttribute('popovertarget', `word-${word.toLowerCase().replace(/s$/u, '')}`);
+  const singular = word.toLowerCase().replace('queries', 'query').replace(/s$/u, '');
+  button.setAttribute('popovertarget', `word-${singular.replace(/\s/gu, '-')}`);
   return button;
 }
 

@@ -1,10 +1,13 @@
 /** What a piece depends on: its probability with each word of the sentence left out. */
 
 import { $, make } from '../element.js';
-import { percent, quoted } from './pieces.js';
+import { moveByArrows, oneTabStop, percent, quoted } from './pieces.js';
+
+const WORD = /[\p{L}\p{M}\p{N}]+(?:['’-][\p{L}\p{M}\p{N}]+)*/gu; // without the marks around it
 
 /** Makes rows answer to clicks; `take` gets the sentence without the row's word. */
 export function addWithout(take) {
+  moveByArrows($('without'));
   $('without').addEventListener('click', ({ target }) => {
     const button = target.closest('button');
     if (button) take(button.dataset.rest);
@@ -32,6 +35,7 @@ export async function showWithout(model, sentence, before, id, wanted) {
   const name = quoted(model.vocabulary.name(id));
   const rows = found.map(({ word, rest, share }) => row(`without ${quoted(word)}`, share, rest));
   $('without').replaceChildren(row(`${name} in the whole sentence`, whole), ...rows);
+  oneTabStop($('without'));
   $('decides').textContent = found.length > 0 ? decides(name, whole, found[0]) : '';
   $('without').ariaBusy = 'false';
 }
@@ -48,12 +52,13 @@ export function decides(name, whole, { word, share }) {
 
 /** The sentence without each of its words, or without each piece where it is one word. */
 export function withoutEach({ text, tokens }) {
-  const words = Array.from(text.matchAll(/\S+/gu), ({ 0: word, index }) => {
+  const words = Array.from(text.matchAll(WORD), ({ 0: word, index }) => {
     return { name: word, begin: index, end: index + word.length };
   });
   const parts = words.length > 1 ? words : tokens.filter(({ begin, end }) => end > begin);
   return parts.map(({ name, begin, end }) => {
-    const rest = (text.slice(0, begin) + text.slice(end)).replace(/\s+/gu, ' ').trim();
+    const before = text.slice(0, begin).trimEnd(); // what follows has a space of its own, or is a mark
+    const rest = (before + text.slice(end)).replace(/\s+/gu, ' ').trim();
     return { word: name, rest };
   });
 }
@@ -62,6 +67,6 @@ export function withoutEach({ text, tokens }) {
 function row(label, share, rest) {
   const [tag, properties] = rest ? ['button', { type: 'button', dataset: { rest } }] : ['div', {}];
   const style = { '--share': share };
-  const names = [make('span', {}, label), make('strong', {}, percent(share))];
+  const names = [make('span', {}, label), ' ', make('strong', {}, percent(share))];
   return make('li', {}, make(tag, { ...properties, style }, ...names));
 }

@@ -1,7 +1,7 @@
 /** What may come next: the most probable pieces, each of which can be chosen. */
 
 import { $, make } from '../element.js';
-import { pieceButton, percent, placeAfter, quoted } from './pieces.js';
+import { moveByArrows, oneTabStop, pieceButton, percent, placeAfter, quoted } from './pieces.js';
 import { best } from './search.js';
 
 const SHOWN = 8; // pieces
@@ -10,6 +10,7 @@ const NAMED = 4; // drawn pieces that were not the most probable ones
 
 /** Makes pieces answer to clicks; `take` gets the id. */
 export function addNextPieces(take) {
+  moveByArrows($('next'));
   $('next').addEventListener('click', ({ target }) => {
     const button = target.closest('button');
     if (button) take(Number(button.dataset.id));
@@ -40,7 +41,7 @@ export function showNextPieces(vocabulary, before, logProbs, taken, temperature)
   const items = ids.filter(isLarge).map((id) => make('li', {}, choice(id)));
   const rare = ids.filter((id) => !isLarge(id));
   if (rare.length > 0) {
-    items.push(make('li', { className: 'rare' }, 'below 1 %: ', ...rare.map(choice)));
+    items.push(make('li', { className: 'rare' }, 'below 1 %: ', ...rare.flatMap((id) => [choice(id), ' '])));
   }
   const others = 1 - ids.reduce((sum, id) => sum + share(id), 0);
   if (others >= RARE) {
@@ -48,6 +49,7 @@ export function showNextPieces(vocabulary, before, logProbs, taken, temperature)
     items.push(make('li', { className: 'rare' }, `the ${count} others together: ${percent(others)}`));
   }
   $('next').replaceChildren(...items);
+  oneTabStop($('next'));
 }
 
 /**

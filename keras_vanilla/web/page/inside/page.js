@@ -26,6 +26,7 @@ const ATTENTIONS = {
   cross: 'the decoder, from the sentence',
   self: 'the decoder, from what is written',
 };
+const COMPUTED = ['translation', 'target', 'details', 'searches', 'inside-encoder', 'inside-decoder'];
 const EXPORT = 'keras-vanilla export MODEL.keras FOLDER --form site';
 
 /** What the reader has chosen; its `ids` are null where they are the model's own. */
@@ -43,6 +44,10 @@ start();
 async function start() {
   fillIn();
   placeExplanations();
+  $('skip').addEventListener('click', (event) => {
+    event.preventDefault(); // the address keeps what the reader has chosen
+    $('main').focus();
+  });
   openTour(readAddressAgain); // drawn while the model loads
   try {
     model = await openInside(MODEL, RUNTIME, { onProgress: showProgress });
@@ -90,6 +95,7 @@ function listen() {
   addBeams((ids, place) => take(ids, { place }));
   addWithout(takeSentence);
   $('source').addEventListener('input', () => {
+    markBusy(COMPUTED);
     clearTimeout(timer);
     timer = setTimeout(readSentence, PAUSE, { isNew: true });
   });
@@ -108,6 +114,11 @@ function listen() {
     $('beams').value = chosen.beams = beams;
     search();
   });
+}
+
+/** Marks what belongs to another sentence or translation than the one that is computed now. */
+function markBusy(ids, isBusy = true) {
+  for (const id of ids) $(id).ariaBusy = String(isBusy);
 }
 
 /** Shows what the address names, after it was changed. */
@@ -144,6 +155,7 @@ async function readSentence({ isNew = false } = {}) {
   chosen.text = text;
   markExample(text);
   $('problem').textContent = '';
+  markBusy(COMPUTED);
   if (text === '') {
     showNothing();
     return keepAddress();
@@ -158,12 +170,14 @@ async function readSentence({ isNew = false } = {}) {
   if (run !== runs) return;
   const names = sentence.tokens.map(({ name }) => name);
   views[0].show({ weights: sentence.weights, rows: names, columns: names });
+  markBusy(['inside-encoder'], false);
   await goOn(validIds(chosen.ids), { place: chosen.place, isOwn: chosen.ids === null });
 }
 
 function showNothing() {
   document.body.classList.add('empty');
   $('translation').textContent = '';
+  markBusy(COMPUTED, false);
 }
 
 /** The ids of a link, as far as the model has them. */
@@ -185,6 +199,7 @@ function validIds(ids) {
 async function goOn(ids, { place = ids.length - 1, isOwn = false, isDrawn = false } = {}) {
   const run = ++runs;
   stop();
+  markBusy(COMPUTED.filter((id) => id !== 'inside-encoder'));
   const { endId } = model.vocabulary;
   const settings = { endId, limit: sentence.limit };
   const drawnIds = []; // and what was likeliest instead
@@ -260,6 +275,7 @@ async function show() {
   $('forward').disabled = place === written.length - 1;
   showTime(steps);
   keepAddress();
+  markBusy(['translation', 'target', 'details', 'inside-decoder'], false);
   document.body.classList.remove('empty');
 }
 
@@ -295,17 +311,22 @@ function joined(steps, columns) {
 }
 
 function showTime(steps) {
-  const times = steps.map(({ milliseconds }) => milliseconds).sort((a, b) => a - b);
-  const middle = times[Math.floor(times.length / 2)];
-  const encoder = sentence.milliseconds.toFixed(0);
-  $('time').textContent = `The encoder took ${encoder} ms, a step ${middle.toFixed(1)} ms.`;
+  const times = steps.map(({ milliseconds }) => milliseconds).filter((each) => each !== null);
+  const middle = times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
+  const { milliseconds } = sentence; // null if it was encoded before, as the times of steps are
+  const facts = milliseconds === null ? [] : [`The encoder took ${milliseconds.toFixed(0)} ms.`];
+  if (times.length > 0) facts.push(`A step took ${middle.toFixed(1)} ms.`);
+  $('time').textContent = facts.join(' ');
 }
 
 async function search() {
   const run = runs;
   const { beams } = chosen;
+  const isWanted = () => run === runs && beams === chosen.beams;
   keepAddress();
-  await showBeams(model, sentence, beams, () => run === runs && beams === chosen.beams);
+  markBusy(['searches']);
+  await showBeams(model, sentence, beams, isWanted);
+  if (isWanted()) markBusy(['searches'], false);
 }
 
 /** Chooses piece after piece, from the first one if the last is chosen. */

@@ -28,16 +28,30 @@ export function placeAfter(vocabulary, ids) {
  * @param {{name: string, share: number, beginsWord?: boolean}} piece
  */
 export function pieceButton({ name, share, beginsWord = true }) {
-  const label = `${name.replace(/[⟨⟩]/gu, '')}, ${percent(share)}`; // brackets are not read out
-  const button = make('button', { type: 'button', className: 'piece', ariaLabel: label });
+  const button = make('button', { type: 'button', className: 'piece', style: { '--share': share } });
   button.classList.toggle('continues', !beginsWord);
-  button.style.setProperty('--share', share);
-  button.append(name, make('small', { ariaHidden: 'true' }, percent(share)));
+  button.append(name, ' ', make('small', {}, percent(share)));
   return button;
 }
 
-/** Lets the arrow keys lead from button to button: Tab enters the row once. */
-export function moveByArrows(root) {
+/** A name, shaded by its weight, which stands under it. */
+export function shaded(name, weight) {
+  const properties = { className: 'shaded', style: { '--weight': weight } };
+  return make('span', properties, name, ' ', make('small', {}, percent(weight)));
+}
+
+/** Lets Tab enter some buttons once, at one of them. */
+export function oneTabStop(root, current = 0) {
+  root.querySelectorAll('button').forEach((button, i) => (button.tabIndex = i === current ? 0 : -1));
+}
+
+/**
+ * Lets the arrow keys lead from button to button, where `oneTabStop` lets Tab enter.
+ *
+ * @param {HTMLElement} root
+ * @param {{chooses?: boolean}} [options] Whether a button is chosen when it gets the focus.
+ */
+export function moveByArrows(root, { chooses = false } = {}) {
   const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
   root.addEventListener('keydown', (event) => {
     const buttons = [...root.querySelectorAll('button')];
@@ -49,7 +63,8 @@ export function moveByArrows(root) {
     const next = ends[event.key] ?? place + turned * steps[event.key];
     if (!buttons[next]) return;
     event.preventDefault(); // the page would scroll
+    oneTabStop(root, next);
     buttons[next].focus();
-    buttons[next].click();
+    if (chooses) buttons[next].click();
   });
 }

@@ -1,11 +1,11 @@
 /** The translation, as a text and as a row of pieces of which one is chosen. */
 
 import { $ } from '../element.js';
-import { moveByArrows, pieceButton } from './pieces.js';
+import { moveByArrows, oneTabStop, pieceButton } from './pieces.js';
 
 /** Makes pieces answer to clicks and the arrow keys; `choose` takes a piece's place. */
 export function addTarget(choose) {
-  moveByArrows($('target'));
+  moveByArrows($('target'), { chooses: true });
   $('target').addEventListener('click', ({ target }) => {
     const button = target.closest('button');
     if (button) choose([...$('target').children].indexOf(button));
@@ -26,12 +26,12 @@ export function showTarget(vocabulary, ids, probabilities, place, drawnFrom) {
     const beginsWord = vocabulary.beginsWord(id);
     const button = pieceButton({ name, share: probabilities[i], beginsWord });
     button.ariaPressed = String(i === place);
-    button.tabIndex = i === place ? 0 : -1;
     button.classList.toggle('later', i > place);
     button.classList.toggle('drawn', i >= drawnFrom);
     return button;
   });
   $('target').replaceChildren(...buttons);
+  oneTabStop($('target'), place);
   const text = vocabulary.text(ids) || '⟨nothing⟩';
   if ($('translation').textContent !== text) $('translation').textContent = text; // read out
   if (hadFocus) buttons[place]?.focus();

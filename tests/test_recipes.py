@@ -29,6 +29,7 @@ EXPECTED = {
     "Sort numbers": lambda text: text == "[ 4  4  7  9 11 23  3]",
     "Classify sequences": reaches(0.95),
     "A language model": lambda text: text == "the cat sat on the mat and the d",
+    "Your own model on a phone": lambda text: text == "True",
     "Say what a picture shows": lambda text: (
         text == "['<start>', 'bottom', 'left', '<end>']"
     ),
@@ -62,6 +63,25 @@ def test_recipe_prints_what_it_says(name, tmp_path, monkeypatch, capsys):
     exec(RECIPES[name], {"__name__": "__main__"})
     printed = capsys.readouterr().out
     assert EXPECTED[name](printed.strip().splitlines()[-1]), printed
+    assert "False" not in printed
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore")
+def test_traps_of_export_are_those_of_keras(tmp_path):
+    """What the recipe for phones says of models without layers of ours."""
+
+    def model(dtype):
+        x = keras.Input((None, 8))
+        return keras.Model(x, keras.layers.Dense(5, dtype=dtype)(x))
+
+    path = tmp_path / "mixed.tflite"
+    model("mixed_bfloat16").export(str(path), format="litert", verbose=False)
+    assert b"FlexMatMul" in path.read_bytes()
+    quantized = model("float32")
+    quantized.quantize("int8")
+    with pytest.raises(Exception, match="fully_connected"):
+        quantized.export(str(path), format="litert", verbose=False)
 
 
 @pytest.mark.full

@@ -33,7 +33,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     # The page and its worker can only access this server.
     "Content-Security-Policy": (
-        "default-src 'self'; script-src 'self' blob: 'wasm-unsafe-eval'; "
+        "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
 }

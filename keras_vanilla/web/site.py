@@ -138,7 +138,7 @@ def _copy_page(folder, with_inside):
 
 def _copy_runtime(litert, folder):
     """Copies the files in npm's folder `@litertjs` that a browser may load."""
-    for path in litert.rglob("*"):
+    for path in (litert / "core" / "wasm").iterdir():
         is_code = path.suffix in (".js", ".wasm")
         if is_code and not any(name in path.name for name in OTHER_VARIANTS):
             copy = folder / path.relative_to(litert)

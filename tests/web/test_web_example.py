@@ -216,5 +216,4 @@ def test_page_without_npm_has_module_and_runtime(tmp_path, monkeypatch):
     run_block_of_the_guide(tmp_path, "In a page of your own", monkeypatch)
     module = tmp_path / "translator"
     assert (module / "translate.js").is_file()
-    assert (module / "runtime" / "core" / "dist" / "index.js").is_file()
-    assert (module / "runtime" / "wasm-utils" / "dist" / "index.js").is_file()
+    assert (module / "runtime" / "core" / "wasm" / "litert_wasm_internal.js").is_file()

@@ -35,18 +35,23 @@ def host(text_file, litertjs, unseen_sentences):
     }
 
 
-def test_chromium_has_specified_interface(setting, host, tmp_path):
+PARTS = pytest.mark.parametrize("part", ["interface", "polyfill"])
+
+
+@PARTS
+def test_chromium_has_specified_interface(part, setting, host, tmp_path):
     arguments = ["--host-resolver-rules=MAP insecure.test 127.0.0.1"]
-    node("polyfill", {**setting, **host, "arguments": arguments}, tmp_path)
+    node(part, {**setting, **host, "arguments": arguments}, tmp_path)
 
 
-def test_firefox_has_specified_interface(host, tmp_path):
+@PARTS
+def test_firefox_has_specified_interface(part, host, tmp_path):
     firefox = shutil.which("firefox-esr") or shutil.which("firefox")
     if firefox is None:
         pytest.skip("no Firefox is installed")
     setting = {"firefox": firefox, **host}
     settings = {"options": ["--experimental-websocket"], "timeout": 240}
     try:
-        node("polyfill", setting, tmp_path, **settings)
+        node(part, setting, tmp_path, **settings)
     except subprocess.TimeoutExpired:  # headless Firefox sometimes stops answering
-        node("polyfill", setting, tmp_path, **settings)
+        node(part, setting, tmp_path, **settings)

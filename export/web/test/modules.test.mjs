@@ -142,6 +142,24 @@ async function sentencesOf(text) {
   return found;
 }
 
+test('what holds the bytes of a model gives them, and says how many have arrived', async () => {
+  const bytes = Uint8Array.from({ length: 5000 }, (_, i) => i);
+  const holders = [bytes, bytes.subarray(1), bytes.buffer, new Blob([bytes]), new Response(bytes)];
+  for (const model of holders) {
+    const reports = [];
+    const given = await fetched(model, { onProgress: (progress) => reports.push(progress) });
+    const expected = model === holders[1] ? model : bytes;
+    assert.deepEqual([given, given.buffer === bytes.buffer], [expected.slice(), false]);
+    const { part, received, total } = reports.at(-1);
+    assert.deepEqual([part, received, total], ['model', expected.length, null]);
+  }
+  const missing = { code: 'missing', message: /no model at .*404/ };
+  await assert.rejects(fetched(new Response('', { status: 404 })), missing);
+  await assert.rejects(fetched(holders.at(-1)), { code: 'missing', message: /read before/ });
+  const signal = AbortSignal.abort('no');
+  await assert.rejects(fetched(new Response(bytes), { signal }), (reason) => reason === 'no');
+});
+
 test('texts are cut where a sentence ends', async () => {
   const table = readFileSync(new URL('../../../tests/support/sentences.txt', import.meta.url), 'utf8');
   for (const row of table.split('\n').filter((line) => line && line[0] !== '#')) {

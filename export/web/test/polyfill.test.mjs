@@ -1,140 +1,14 @@
-/** polyfill.js in a browser, at a host whose answers the tests choose. */
+/** polyfill.js in a browser: what it downloads and keeps, its errors and its ends. */
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
+import { Host, MODEL, openTab, PAGE, PAIR, prepare, setting, TYPES } from './host.mjs';
 
-const { openTab, setting } = await browser();
-const MODEL = readFileSync(setting.model);
 const DAMAGED = MODEL.with(MODEL.length >> 1, MODEL[MODEL.length >> 1] ^ 1);
-const PAIR = { sourceLanguage: 'en', targetLanguage: 'nl' };
-const TYPES = { js: 'text/javascript', json: 'application/json', wasm: 'application/wasm' };
-const PAGE = '<!doctype html><title>A page</title><body>';
 const [[SOURCE, TARGET]] = setting.texts;
 const [TEXT, TRANSLATION] = [0, 1].map((i) => setting.texts.map((pair) => pair[i]).join('\n'));
-
-/** Tabs of the browser that is tested: all of them share what it keeps. */
-async function browser() {
-  const { firefox } = JSON.parse(readFileSync(process.env.KERAS_VANILLA_WEB_TEST));
-  if (firefox) return import('./firefox.mjs');
-  const { blank, setting } = await import('./setting.mjs');
-  const context = (await blank()).context();
-  const openTab = async (url) => {
-    const page = await context.newPage();
-    await page.goto(url);
-    return page;
-  };
-  return { openTab, setting };
-}
-
-/** A web host, with an origin of its own, so that the browser has kept nothing of it. */
-class Host {
-  requests = []; // the paths, in their order
-  answers = new Map(); // functions of a response, by path
-  #server = createServer((request, response) => this.#answer(request.url, response));
-
-  static async open() {
-    const host = new Host();
-    await new Promise((done) => host.#server.listen(0, '127.0.0.1', done));
-    after(() => host.stop());
-    host.offers('/', PAGE, 'text/html');
-    host.offers('/en-nl.tflite', MODEL);
-    host.lists([host.entry('en-nl.tflite')]);
-    return host;
-  }
-
-  get url() {
-    return `http://127.0.0.1:${this.port}/`;
-  }
-
-  get port() {
-    return this.#server.address().port;
-  }
-
-  stop() {
-    this.#server.closeAllConnections();
-    this.#server.close();
-  }
-
-  entry(file, facts, model = MODEL) {
-    const sha256 = createHash('sha256').update(model).digest('hex');
-    return { ...PAIR, file, size: model.length, sha256, ...facts };
-  }
-
-  lists(entries) {
-    this.offers('/translators.json', JSON.stringify(entries), TYPES.json);
-  }
-
-  offers(path, content, type = 'application/octet-stream') {
-    this.answers.set(path, (response) => {
-      response.setHeader('Content-Type', type).setHeader('Cache-Control', 'max-age=3600');
-      response.end(content);
-    });
-  }
-
-  /**
-   * Offers a file of which half is sent; when somebody has asked for it, gives a function
-   * that sends the rest and a promise that the browser has ended the connection.
-   */
-  holds(path, content) {
-    return new Promise((asked) => {
-      this.answers.set(path, (response) => {
-        response.setHeader('Content-Length', content.length);
-        response.write(content.subarray(0, content.length >> 1));
-        const ended = new Promise((done) => response.once('close', done));
-        asked({ rest: () => response.end(content.subarray(content.length >> 1)), ended });
-      });
-    });
-  }
-
-  count(path) {
-    return this.requests.filter((other) => other === path).length;
-  }
-
-  async #answer(path, response) {
-    this.requests.push(path);
-    const answer = this.answers.get(path);
-    if (answer) return answer(response);
-    const [, folder, name] = /^\/translator\/(runtime\/)?(.+)$/.exec(path) ?? [];
-    const file = `${folder ? setting.runtime : setting.page}/${name}`;
-    const content = name && (await readFile(file).catch(() => undefined));
-    const type = TYPES[path.split('.').at(-1)] ?? 'text/plain';
-    response.writeHead(content ? 200 : 404, { 'Content-Type': type }).end(content);
-  }
-
-  /** A tab with `Own`, the API over this host's manifest, and what the tests do with it. */
-  async tab(options = {}) {
-    const tab = await openTab(this.url);
-    await tab.evaluate(prepare, { pair: PAIR, options });
-    return tab;
-  }
-}
-
-/** In a page: names for the tests. */
-async function prepare({ pair, options }) {
-  const { translatorOver } = await import('/translator/polyfill.js');
-  const Own = translatorOver('translators.json', options);
-  /** What a function gives; if that fails, the name of the error, its class and more. */
-  const outcome = async (operation) => {
-    try {
-      return await operation();
-    } catch (error) {
-      if (!(error instanceof Error || error instanceof DOMException)) return { thrown: error };
-      const { name, message, quota, requested } = error;
-      return { name, type: error.constructor.name, message, quota, requested };
-    }
-  };
-  const translate = async (text) => {
-    const translator = await Own.create(pair);
-    const translation = await translator.translate(text);
-    translator.destroy();
-    return translation;
-  };
-  Object.assign(globalThis, { Own, pair, outcome, translate });
-}
 
 test('a translator is downloaded once, with its progress, and translates', async () => {
   const host = await Host.open();
@@ -571,36 +445,41 @@ test('a page that is gone translates no more', async () => {
   assert.deepEqual(names, Array(5).fill('InvalidStateError'));
 });
 
-test('it steps aside for the browser, and works beside it', async () => {
+test('it steps aside for the browser, unless the page prefers it, and works beside it', async () => {
   const host = await Host.open();
   const tab = await host.tab();
   const seen = await tab.evaluate(async () => {
     const { install } = await import('/translator/polyfill.js');
-    const native = globalThis.Translator;
-    const found = native && install('translators.json') === native;
+    const native = class Translator {};
+    const property = (name) => {
+      const { enumerable, writable, configurable } =
+        Object.getOwnPropertyDescriptor(globalThis, name);
+      return [enumerable, writable, configurable];
+    };
+    globalThis.Translator = native;
+    const aside = [undefined, {}, { prefer: 'native' }].map(
+      (options) => install('translators.json', options) === native,
+    );
+    const own = install('translators.json', { prefer: 'own' });
+    const replaced = own !== native && own === globalThis.Translator;
     delete globalThis.Translator;
-    const installed = install('translators.json');
-    const { enumerable, writable, configurable } =
-      Object.getOwnPropertyDescriptor(globalThis, 'Translator');
-    const isGlobal = installed === globalThis.Translator && installed.name === 'Translator';
-    globalThis.Translator = { availability: async () => 'unavailable' };
-    const fake = install('translators.json');
+    const alone = install('translators.json') === globalThis.Translator;
     return {
-      found: found ?? true,
-      isGlobal,
-      property: [enumerable, writable, configurable],
-      fake: await fake.availability(pair),
-      kept: fake === globalThis.Translator,
+      aside,
+      replaced,
+      alone,
+      available: await own.availability(pair),
       beside: await Own.availability(pair),
+      properties: ['Translator', 'CreateMonitor'].map(property),
     };
   });
   assert.deepEqual(seen, {
-    found: true,
-    isGlobal: true,
-    property: [false, true, true],
-    fake: 'unavailable',
-    kept: true,
+    aside: [true, true, true],
+    replaced: true,
+    alone: true,
+    available: 'downloadable',
     beside: 'downloadable',
+    properties: Array(2).fill([false, true, true]),
   });
 });
 
@@ -668,13 +547,16 @@ test('after the first visit it needs no network', async () => {
   assert.deepEqual(seen, ['no network', 'available', TARGET]);
 });
 
-test("the guide's first lines translate with the pretrained translator", async () => {
+test("the guide's first lines translate where the browser has a class of its own", async () => {
   const host = await Host.open();
   const model = readFileSync(setting.guide.model);
   host.offers('/en-fr.tflite', model);
   host.lists([host.entry('en-fr.tflite', { targetLanguage: 'fr' }, model)]);
-  const withoutNative = '<script>delete globalThis.Translator;</script>';
-  host.offers('/', PAGE + withoutNative + setting.guide.html, 'text/html');
+  // As Chromium's class, which asks for a click and then may load a model for minutes.
+  const native = `<script>globalThis.Translator = class Translator {
+    static create() { return new Promise(() => {}); }
+  };</script>`;
+  host.offers('/', PAGE + native + setting.guide.html, 'text/html');
   const tab = await openTab(host.url);
   const shown = await tab.evaluate(async () => {
     while (!document.body.innerText) await new Promise((done) => setTimeout(done, 20));

@@ -144,10 +144,10 @@ function hurried(t) {
   const seen = { turns: 0 };
   const count = () => {
     seen.turns += 1;
-    seen.timer = setTimeout(count);
+    seen.next = setImmediate(count);
   };
   count();
-  t.after(() => clearTimeout(seen.timer));
+  t.after(() => clearImmediate(seen.next));
   return { translator, seen };
 }
 
@@ -173,7 +173,7 @@ for (const [name, call] of Object.entries(LONG_LOOPS)) {
     assert.ok(seen.turns - before > 10, `${seen.turns - before} turns`);
 
     const controller = new AbortController();
-    setTimeout(() => controller.abort('enough'));
+    setImmediate(() => controller.abort('enough'));
     await assert.rejects(call(translator, controller), (reason) => reason === 'enough');
   });
 }
@@ -252,7 +252,7 @@ test('a model of another type is refused, and its options are', async () => {
   const bytes = new Uint8Array(9);
   for (const open of [inBrowser.loadTranslator, inNode.loadTranslator, openInside]) {
     if (open === openInside) await isRefused(() => open(bytes, 'http://a/'));
-    for (const model of [null, undefined, 7, true, ['a'], {}, new ArrayBuffer(9)]) {
+    for (const model of [null, undefined, 7, true, ['a'], {}, new Float32Array(9)]) {
       await isRefused(() => open(model, open === openInside ? 'http://a/' : undefined));
     }
     for (const options of [...NO_OPTIONS, { onProgress: 7 }]) {
@@ -268,9 +268,13 @@ test('a model of another type is refused, and its options are', async () => {
     for (const manifest of [null, undefined, 7, ['a'], {}, bytes]) {
       await isRefused(() => call(manifest));
     }
-    for (const options of [...NO_OPTIONS, { inputQuota: '9' }, { inputQuota: null }]) {
+    const wrong = [{ inputQuota: '9' }, { inputQuota: null }, { userActivation: 1 }];
+    for (const options of [...NO_OPTIONS, ...wrong]) {
       await isRefused(() => call('translators.json', options));
     }
+  }
+  for (const prefer of ['mine', null, true, Symbol('own')]) {
+    await isRefused(() => install('translators.json', { prefer }));
   }
 });
 

@@ -30,6 +30,13 @@ export function requireType(name, value, type, isRight = typeof value === type) 
   throw new TranslatorError('wrong-type', sentence);
 }
 
+/** Refuses an option that has none of some values. */
+export function requireOneOf(name, value, values) {
+  if (values.includes(value)) return;
+  const sentence = `The option ${name} must be "${values.join('" or "')}". Received: ${String(value)}.`;
+  throw new TranslatorError('wrong-type', sentence);
+}
+
 /** Refuses options that are not an object, or have a signal or a function that is none. */
 export function requireOptions(options) {
   requireType('options', options, 'object', Object(options) === options);
@@ -39,8 +46,18 @@ export function requireOptions(options) {
   if (onProgress !== undefined) requireType('onProgress', onProgress, 'function');
 }
 
+/** What holds the bytes of a model. */
+export const BYTES = [Uint8Array, ArrayBuffer, Blob, Response];
+
 /** Refuses a model that is neither a place nor, where they are taken, bytes. */
-export function requireModel(model, types = [String, URL, Uint8Array], name = 'model') {
+export function requireModel(model, types = [String, URL, ...BYTES], name = 'model') {
   const isModel = types.some((type) => Object(model) instanceof type);
   requireType(name, model, types.map((type) => type.name).join(' or '), isModel);
+}
+
+/** Raises "runtime" where no thread can be started: in service workers and some shared ones. */
+export async function requireThreads() {
+  if (globalThis.Worker) return;
+  const sentence = 'A translator needs a page or a dedicated worker, which can start a thread.';
+  throw new TranslatorError('runtime', sentence);
 }

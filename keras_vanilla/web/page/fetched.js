@@ -1,6 +1,6 @@
 /** A model from its address. */
 
-import { TranslatorError } from './errors.js';
+import { BYTES, TranslatorError } from './errors.js';
 
 /** The whole of a URL that is relative to the page, or to the worker. */
 export function absolute(url) {
@@ -19,22 +19,25 @@ export function folderOf(runtime) {
 /**
  * The bytes of a model.
  *
- * @param {string|URL} url
+ * @param {string|URL|Uint8Array|ArrayBuffer|Blob|Response} model Where it is, or what holds it.
  * @param {{signal?: AbortSignal, cache?: RequestCache,
  *     onProgress?: function(import('./translate.js').Progress)}} [options] `onProgress` is
  *     called whenever more has arrived.
  * @returns {Promise<Uint8Array>}
  * @throws {TranslatorError} "missing"; or the signal's reason.
  */
-export async function fetched(url, { signal, cache, onProgress } = {}) {
+export async function fetched(model, { signal, cache, onProgress } = {}) {
+  const isGiven = BYTES.some((type) => model instanceof type);
+  if (model.bodyUsed) throw new TranslatorError('missing', 'The response has been read before.');
   let response;
   try {
-    response = await fetch(url, { signal, cache });
-    if (response.ok) return await bytesOf(response, onProgress);
+    response = isGiven ? responseOf(model) : await fetch(model, { signal, cache });
+    if (response.ok) return await bytesOf(response, { signal, onProgress });
   } catch {
     signal?.throwIfAborted();
     const what = response ? 'did not arrive whole' : 'cannot be reached';
-    throw new TranslatorError('missing', `The model ${what}: ${url}`);
+    const place = isGiven ? response?.url || 'it was given' : model;
+    throw new TranslatorError('missing', `The model ${what}: ${place}`);
   }
   throw new TranslatorError(
     'missing',
@@ -42,7 +45,11 @@ export async function fetched(url, { signal, cache, onProgress } = {}) {
   );
 }
 
-async function bytesOf(response, onProgress) {
+function responseOf(model) {
+  return model instanceof Response ? model : new Response(model);
+}
+
+async function bytesOf(response, { signal, onProgress }) {
   const stated = statedLength(response);
   let received = 0;
   const count = new TransformStream({
@@ -52,7 +59,7 @@ async function bytesOf(response, onProgress) {
       onProgress?.(progress('model', received, stated));
     },
   });
-  const counted = new Response(response.body?.pipeThrough(count));
+  const counted = new Response(response.body?.pipeThrough(count, { signal }));
   return new Uint8Array(await counted.arrayBuffer());
 }
 

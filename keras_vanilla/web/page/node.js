@@ -9,6 +9,7 @@ import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { requireModel, requireOptions, TranslatorError } from './errors.js';
+import { fetched } from './fetched.js';
 import { openTranslator, Translator } from './translator.js';
 
 export { Translator, TranslatorError };
@@ -16,7 +17,8 @@ export { Translator, TranslatorError };
 /**
  * Loads a `.tflite` file that `keras-vanilla export` wrote.
  *
- * @param {string|URL|Uint8Array} model The file's path or `file:` URL, or its bytes.
+ * @param {string|URL|Uint8Array|ArrayBuffer|Blob|Response} model The file's path or `file:`
+ *     URL, or its bytes.
  * @param {{runtime?: string|URL, signal?: AbortSignal}} [options] `runtime`: npm's folder
  *     `@litertjs`; the one that is installed, if it is not given.
  * @returns {Promise<Translator>}
@@ -26,7 +28,8 @@ export async function loadTranslator(model, options = {}) {
   requireModel(model);
   requireOptions(options);
   const { runtime, signal } = options;
-  const bytes = model instanceof Uint8Array ? model.slice() : await contents(model, signal);
+  const isPlace = [String, URL].some((type) => Object(model) instanceof type);
+  const bytes = await (isPlace ? contents(model, signal) : fetched(model, { signal }));
   const folder = runtime === undefined ? installed() : fileUrl(runtime);
   return openTranslator(new Uint8Array(bytes), start, folder.replace(/\/*$/, '/'), { signal });
 }

@@ -9,13 +9,11 @@ import { parentPort } from 'node:worker_threads';
 Object.assign(globalThis, {
   self: globalThis,
   postMessage: (message) => parentPort.postMessage(message),
-  importInNode: (url) => import(`${url}core/dist/index.js`),
   importScripts: (url) => runInThisContext(readFileSync(fileURLToPath(url), 'utf8')),
   // LiteRT.js's script expects those of a CommonJS module.
   require: createRequire(import.meta.url),
   __dirname: import.meta.dirname ?? '.',
 });
-globalThis.navigator ??= {}; // Node.js 20 has none
 console.debug = () => {}; // would be standard output
 
 await import('./worker.js');

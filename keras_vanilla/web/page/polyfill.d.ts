@@ -81,15 +81,22 @@ export interface PolyfillOptions {
   runtime?: string | URL;
   /** The length of the longest text, in UTF-16 code units; without a limit by default. */
   inputQuota?: number;
+  /**
+   * Whether `create` downloads a file only after a click or a key, as in browsers, and rejects
+   * with a NotAllowedError otherwise; false by default.
+   */
+  userActivation?: boolean;
 }
 
-/**
- * Gives the page a global `Translator` over a manifest, unless the browser has one; returns
- * the global `Translator`.
- */
+export interface InstallOptions extends PolyfillOptions {
+  /** "native", the default, leaves the browser's `Translator`; "own" replaces it. */
+  prefer?: 'native' | 'own';
+}
+
+/** Gives the page a global `Translator` over a manifest; returns the global `Translator`. */
 export function install(
   manifest: string | URL,
-  options?: PolyfillOptions,
+  options?: InstallOptions,
 ): TranslatorConstructor;
 
 /** A class `Translator` over a manifest, whatever the browser has. */

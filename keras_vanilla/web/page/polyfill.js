@@ -1,17 +1,23 @@
 /**
- * The browser's Translator API, for browsers without it, over translators at your own host.
+ * The browser's Translator API, over translators at your own host.
  *
  *     import { install } from './polyfill.js';
- *     install('translators.json');
+ *     install('translators.json', { prefer: 'own' });
  *     const pair = { sourceLanguage: 'de', targetLanguage: 'en' };
  *     const translator = await Translator.create(pair);
  *     await translator.translate('Ein Hund rennt. Er ist müde.');
  *
- * It is that of https://webmachinelearning.github.io/translation-api, and works in workers and
- * without a click too. Its types are in polyfill.d.ts.
+ * It is that of https://webmachinelearning.github.io/translation-api, and works in dedicated
+ * workers and without a click too. Its types are in polyfill.d.ts.
  */
 
-import { requireModel, requireOptions, requireType } from './errors.js';
+import {
+  requireModel,
+  requireOneOf,
+  requireOptions,
+  requireThreads,
+  requireType,
+} from './errors.js';
 import { bestPair, canonical, fit } from './languages.js';
 import { Manifest } from './manifest.js';
 import { loadTranslator } from './translate.js';
@@ -20,19 +26,27 @@ const { DOMException } = globalThis; // Chromium has none in a page that is gone
 const STEPS = 0x10000; // of the progress of a download
 const NO_WORDS = /^[\p{White_Space}\p{Cc}]*$/u;
 const INTERNAL = Symbol('for create');
+const sessions = new WeakMap(); // of each `Translator`
 
 /**
- * Gives the page a global `Translator`, unless the browser has one.
+ * Gives the page a global `Translator`.
  *
  * @param {string|URL} manifest Where the list of translators is.
- * @param {import('./polyfill.js').PolyfillOptions} [options] As `translatorOver` takes them.
+ * @param {import('./polyfill.js').InstallOptions} [options] `prefer`: "native" leaves the
+ *     browser's class where there is one, "own" replaces it. The others are those of
+ *     `translatorOver`.
  * @returns The global `Translator`.
  */
-export function install(manifest, options) {
-  if (!('Translator' in globalThis)) {
-    const value = translatorOver(manifest, options);
-    const property = { value, writable: true, configurable: true };
-    Object.defineProperty(globalThis, 'Translator', property);
+export function install(manifest, options = {}) {
+  requireOptions(options);
+  const { prefer = 'native' } = options;
+  requireOneOf('prefer', prefer, ['native', 'own']);
+  const own = translatorOver(manifest, options);
+  if (prefer === 'own' || !('Translator' in globalThis)) {
+    for (const value of [own, CreateMonitor]) {
+      const property = { value, writable: true, configurable: true };
+      Object.defineProperty(globalThis, value.name, property);
+    }
   }
   return globalThis.Translator;
 }
@@ -42,20 +56,26 @@ export function install(manifest, options) {
  *
  * @param {string|URL} manifest Where the list of translators is.
  * @param {import('./polyfill.js').PolyfillOptions} [options] `runtime` as `loadTranslator`
- *     takes it; `inputQuota` is the length of the longest text, without a limit by default.
+ *     takes it; `inputQuota` is the length of the longest text, without a limit by default;
+ *     `userActivation` is whether a download needs a click, as in browsers.
  */
 export function translatorOver(manifest, options = {}) {
   requireModel(manifest, [String, URL], 'manifest');
   requireOptions(options);
-  const { runtime, inputQuota = Infinity } = options;
+  const { runtime, inputQuota = Infinity, userActivation = false } = options;
   requireType('inputQuota', inputQuota, 'number');
+  requireType('userActivation', userActivation, 'boolean');
   const list = new Manifest(manifest);
 
-  return class Translator extends CreatedTranslator {
+  class Translator {
+    constructor() {
+      throw new TypeError('Illegal constructor');
+    }
+
     static async availability(options) {
       requireActiveDocument();
       const pair = await pairFor(languagesOf(options), list);
-      if (!pair) return 'unavailable';
+      if (!pair || !globalThis.Worker) return 'unavailable';
       return pair.url ? list.availability(pair) : 'available';
     }
 
@@ -65,52 +85,68 @@ export function translatorOver(manifest, options = {}) {
       const signal = signalOf(options);
       signal.throwIfAborted();
       const report = reportTo(options.monitor, signal);
+      const mayDownload = !userActivation || (navigator.userActivation?.isActive ?? true);
       return untilAborted(signal, async () => {
+        await named('NotSupportedError', requireThreads());
         const pair = await pairFor(wanted, list);
         if (!pair) throw notListed(wanted);
+        if (pair.url && !mayDownload) await requireKept(pair, list);
         const model = await modelOf(pair, { list, runtime, signal, report });
-        return new Translator(INTERNAL, pair, model, inputQuota, signal);
+        const translator = Reflect.construct(WeakSet, [], Translator); // which nothing clones
+        sessions.set(translator, new Session(pair, model, inputQuota, signal));
+        return translator;
       });
     }
-  };
+
+    get sourceLanguage() {
+      return sessionOf(this).pair.sourceLanguage;
+    }
+
+    get targetLanguage() {
+      return sessionOf(this).pair.targetLanguage;
+    }
+
+    get inputQuota() {
+      return sessionOf(this).inputQuota;
+    }
+
+    async translate(input, options = {}) {
+      return sessionOf(this).translate(arguments, options);
+    }
+
+    translateStreaming(input, options = {}) {
+      return sessionOf(this).translateStreaming(arguments, options);
+    }
+
+    async measureInputUsage(input, options = {}) {
+      return sessionOf(this).measureInputUsage(arguments, options);
+    }
+
+    destroy() {
+      sessionOf(this).destroy();
+    }
+  }
+  asInterface(Translator);
+  return Translator;
 }
 
-/** What a `Translator` does once it is created. */
-class CreatedTranslator {
-  #pair;
+/** What a `Translator` does; the first arguments of its methods are those of a call. */
+class Session {
   #model; // undefined where each text is its own translation
-  #inputQuota;
   #destruction = new AbortController();
   #signal;
 
-  constructor(key, pair, model, inputQuota, signal) {
-    if (key !== INTERNAL) throw new TypeError('Illegal constructor');
-    this.#pair = pair;
+  constructor(pair, model, inputQuota, signal) {
+    this.pair = pair;
+    this.inputQuota = inputQuota;
     this.#model = model;
-    this.#inputQuota = inputQuota;
     this.#signal = AbortSignal.any([this.#destruction.signal, signal]);
     this.#signal.addEventListener('abort', () => model?.close());
     if (signal.aborted) model?.close();
   }
 
-  get sourceLanguage() {
-    return this.#pair.sourceLanguage;
-  }
-
-  get targetLanguage() {
-    return this.#pair.targetLanguage;
-  }
-
-  get inputQuota() {
-    return this.#inputQuota;
-  }
-
-  get [Symbol.toStringTag]() {
-    return 'Translator';
-  }
-
-  async translate(input, options = {}) {
-    const { text, signal } = this.#begin(arguments, options);
+  async translate(given, options) {
+    const { text, signal } = this.#begin(given, options);
     return untilAborted(signal, async () => {
       let translation = '';
       for await (const chunk of this.#chunks(text, signal)) translation += chunk;
@@ -118,8 +154,8 @@ class CreatedTranslator {
     });
   }
 
-  translateStreaming(input, options = {}) {
-    const { text, signal } = this.#begin(arguments, options);
+  translateStreaming(given, options) {
+    const { text, signal } = this.#begin(given, options);
     signal.throwIfAborted();
     const cancellation = new AbortController();
     const chunks = this.#chunks(text, AbortSignal.any([signal, cancellation.signal]));
@@ -142,8 +178,8 @@ class CreatedTranslator {
     });
   }
 
-  async measureInputUsage(input, options = {}) {
-    const { text, signal } = this.#begin(arguments, options);
+  async measureInputUsage(given, options) {
+    const { text, signal } = this.#begin(given, options);
     return untilAborted(signal, async () => this.#usageOf(text));
   }
 
@@ -163,7 +199,7 @@ class CreatedTranslator {
   /** The translation of a text, sentence by sentence. */
   async *#chunks(text, signal) {
     const requested = this.#usageOf(text);
-    if (requested > this.#inputQuota) throw quotaExceeded(requested, this.#inputQuota);
+    if (requested > this.inputQuota) throw quotaExceeded(requested, this.inputQuota);
     if (!this.#model || NO_WORDS.test(text)) {
       yield text;
       return;
@@ -180,7 +216,7 @@ class CreatedTranslator {
   }
 
   #usageOf({ length }) {
-    return this.#inputQuota === Infinity ? 0 : Math.max(length, 1);
+    return this.inputQuota === Infinity ? 0 : Math.max(length, 1);
   }
 }
 
@@ -236,19 +272,48 @@ async function pairFor(wanted, list) {
 
 /** The event target that `create` gives to its `monitor`. */
 class CreateMonitor extends EventTarget {
-  ondownloadprogress = null;
+  #handler = null;
 
-  constructor() {
+  constructor(...key) {
+    if (key[0] !== INTERNAL) throw new TypeError('Illegal constructor');
     super();
-    this.addEventListener('downloadprogress', (event) => this.ondownloadprogress?.(event));
+    this.addEventListener('downloadprogress', (event) => {
+      if (typeof this.#handler === 'function') this.#handler(event);
+    });
   }
+
+  get ondownloadprogress() {
+    return this.#handler;
+  }
+
+  set ondownloadprogress(handler) {
+    this.#handler = Object(handler) === handler ? handler : null;
+  }
+}
+asInterface(CreateMonitor);
+
+/** Gives a class the properties of an interface in Web IDL: enumerable members and a name. */
+function asInterface(Interface) {
+  const { length, name, prototype, ...statics } = Object.getOwnPropertyDescriptors(Interface);
+  const { constructor, ...members } = Object.getOwnPropertyDescriptors(prototype.value);
+  for (const [owner, own] of [[Interface, statics], [Interface.prototype, members]]) {
+    for (const key of Object.keys(own)) Object.defineProperty(owner, key, { enumerable: true });
+  }
+  const tag = { value: name.value, configurable: true };
+  Object.defineProperty(Interface.prototype, Symbol.toStringTag, tag);
+}
+
+function sessionOf(translator) {
+  const session = sessions.get(translator);
+  if (!session) throw new TypeError('Illegal invocation');
+  return session;
 }
 
 /** A function that tells a monitor which fraction has arrived, as long as that grows. */
 function reportTo(monitor, signal) {
   if (monitor === undefined) return () => {};
   if (typeof monitor !== 'function') throw new TypeError('The monitor is not a function.');
-  const target = new CreateMonitor();
+  const target = new CreateMonitor(INTERNAL);
   monitor(target);
   let last = -1;
   return (fraction) => {
@@ -290,6 +355,13 @@ function requireActiveDocument() {
   if (globalThis.document && !document.defaultView) {
     throw new DOMException('The document is not active.', 'InvalidStateError');
   }
+}
+
+/** Refuses to download a file without a click. */
+async function requireKept(pair, list) {
+  if ((await list.availability(pair)) === 'available') return;
+  const message = 'The translator has to be downloaded, which needs a click or a key first.';
+  throw new DOMException(message, 'NotAllowedError');
 }
 
 function notListed({ sourceLanguage, targetLanguage }) {

@@ -36,8 +36,6 @@ const PAGE = [
 ];
 const LOADED_LATER = [
   'translator.tflite',
-  'runtime/core/dist/index.js',
-  'runtime/wasm-utils/dist/index.js',
   'runtime/core/wasm/litert_wasm_internal.js',
   'runtime/core/wasm/litert_wasm_internal.wasm',
   'runtime/core/wasm/litert_wasm_compat_internal.js',

@@ -167,9 +167,9 @@ export class Translator {
 
 /**
  * Loads a file that `keras-vanilla export` wrote: from its URL, or in Node.js its path, or
- * from its bytes.
+ * from its bytes. In browsers it needs a page or a dedicated worker.
  */
 export function loadTranslator(
-  model: string | URL | Uint8Array,
+  model: string | URL | Uint8Array | ArrayBuffer | Blob | Response,
   options?: LoadOptions,
 ): Promise<Translator>;

@@ -8,7 +8,7 @@
  * Its types are in translate.d.ts; node.js has the same names for Node.js.
  */
 
-import { requireModel, requireOptions, TranslatorError } from './errors.js';
+import { requireModel, requireOptions, requireThreads, TranslatorError } from './errors.js';
 import { absolute, fetched, folderOf } from './fetched.js';
 import { openTranslator, Translator } from './translator.js';
 
@@ -20,7 +20,10 @@ const HERE = import.meta.env?.BASE_URL ?? import.meta.url;
 /**
  * Loads a `.tflite` file that `keras-vanilla export` wrote.
  *
- * @param {string|URL|Uint8Array} model Where the file is, or its bytes.
+ * It works in pages and in dedicated workers.
+ *
+ * @param {string|URL|Uint8Array|ArrayBuffer|Blob|Response} model Where the file is, or its
+ *     bytes.
  * @param {import('./translate.js').LoadOptions} [options] `runtime`: where npm's folder
  *     `@litertjs` is served; if it is not given, beside this module, or with Vite in the
  *     folder public/. `onProgress` is called whenever more of the model, and then of the
@@ -32,7 +35,8 @@ export async function loadTranslator(model, options = {}) {
   requireModel(model);
   requireOptions(options);
   const folder = folderOf(options.runtime ?? new URL('runtime/', absolute(HERE)));
-  const bytes = model instanceof Uint8Array ? model.slice() : await fetched(model, options);
+  await requireThreads();
+  const bytes = await fetched(model, options);
   const start = () => new Worker(new URL('worker.js', import.meta.url));
   return openTranslator(bytes, start, folder, options);
 }

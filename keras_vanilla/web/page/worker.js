@@ -1,15 +1,21 @@
 /**
  * Runs a translator with LiteRT.js in a thread of its own, so that the page never freezes.
  *
- * A classic worker: LiteRT.js fetches its WASM by `importScripts`, which a module worker
- * refuses. One thread, because more need headers that plain web hosts do not send.
+ * It calls LiteRT.js's WASM itself: the JavaScript module around that has an import without a
+ * path, which a worker can only resolve in a rewritten copy, from a `blob:` address that a
+ * Content-Security-Policy and browser extensions forbid. A classic worker, because the WASM's
+ * script needs `importScripts`. One thread: more need headers that plain web hosts do not send.
  */
 
-// The model runs on the CPU: LiteRT.js must not start a GPU, nor warn that there is none.
-const NO_DEVICE = { limits: {}, features: new Set(), requestDevice: async () => null };
-const NO_GPU = { requestAdapter: async () => NO_DEVICE };
+// LiteRT.js has a WASM with these operations and one without: a function that returns
+// i8x16.relaxed_swizzle of two constants.
+const RELAXED_SIMD = Uint8Array.from(
+  '0061736d010000000105016000017b030201000a0f010d004101fd0f4102fd0ffd80020b'.match(/../g),
+  (octet) => parseInt(octet, 16),
+);
+const NUMBERS = { 1: Float32Array, 2: Int32Array, 3: Uint8Array }; // by TensorFlow Lite's types
 
-let litert, model, maxBytes;
+let wasm, environment, model, maxBytes;
 
 /** What gives the answer to a request, by the name of the request's first field. */
 const answers = { model: load, text: translate };
@@ -28,33 +34,37 @@ self.onmessage = async ({ data: request }) => {
 /** Compiles a translator and runs it once; returns how many bytes of text it takes. */
 async function load(request) {
   await compile(request);
-  maxBytes = model.signatures.translate.getInputDetails()[0].shape[0];
+  maxBytes = model.inputs('translate').text[0];
   const { bytes } = await translate({ text: '' }); // the first run is slow
   if (bytes.length > 0) throw new Error('An empty text is translated');
   return { maxBytes };
 }
 
-/** Makes `litert` and `model` of a file's bytes and the URL of the runtime. */
+/** Makes `model` of a file's bytes and the URL of the runtime. */
 async function compile(request) {
   try {
-    litert = await loadRuntime(request.runtime);
-  } catch (error) {
-    throw Object.assign(error, { code: 'runtime' });
+    await loadRuntime(request.runtime);
+  } catch ({ message }) {
+    throw Object.assign(new Error(message), { code: 'runtime' });
   }
-  model = await litert.loadAndCompile(request.model, { accelerator: 'wasm' });
+  model = await Model.compile(request.model);
 }
 
-/** LiteRT.js, ready to run, from the `@litertjs` folder at a URL. */
+/** Makes `wasm` and `environment` of the `@litertjs` folder at a URL. */
 async function loadRuntime(url) {
   self.fetch = reporting(self.fetch);
-  self.Module = {
-    locateFile: (name) => `${url}core/wasm/${name}`, // not beside this worker
+  const folder = `${url}core/wasm/`;
+  const variant = WebAssembly.validate(RELAXED_SIMD) ? 'wasm' : 'wasm_compat';
+  importScripts(`${folder}litert_${variant}_internal.js`);
+  wasm = await self.ModuleFactory({
+    locateFile: (name) => folder + name, // not beside this worker
     printErr: (line) => console.debug(line), // most of them are not errors
-  };
-  Object.defineProperty(navigator, 'gpu', { value: NO_GPU });
-  const loaded = await (self.importInNode ?? importLiteRt)(url);
-  await loaded.loadLiteRt(`${url}core/wasm/`);
-  return loaded;
+  });
+  if (!wasm.compileModel || !wasm.LiteRtTensorBuffer?.createManaged) {
+    throw new Error('it is another version than the one in package-lock.json');
+  }
+  wasm.setupLogging();
+  environment = wasm.LiteRtEnvironment.create(null); // without a GPU
 }
 
 /** `fetch`, which also says how much has arrived of the WASM that LiteRT.js fetches by it. */
@@ -78,19 +88,102 @@ async function report({ body, headers }) {
   }
 }
 
-/** Imports LiteRT.js with its one bare import spelt out: workers have no import maps. */
-async function importLiteRt(url) {
-  const response = await fetch(`${url}core/dist/index.js`);
-  if (!response.ok) throw new Error(`${response.url} answered ${response.status}`);
-  const source = await response.text();
-  const utils = JSON.stringify(`${url}wasm-utils/dist/index.js`);
-  const spelt = source.replace('"@litertjs/wasm-utils"', utils);
-  const blob = URL.createObjectURL(new Blob([spelt], { type: 'text/javascript' }));
-  try {
-    return await import(blob);
-  } finally {
-    URL.revokeObjectURL(blob);
+/** A compiled `.tflite` file. */
+class Model {
+  #compiled;
+  #signatures = new Map(); // their numbers, and the types of their inputs and outputs by name
+
+  /** @param {Uint8Array} bytes The file; a copy stays in the memory of the WASM. */
+  static async compile(bytes) {
+    const place = wasm._malloc(bytes.length);
+    wasm.HEAPU8.set(bytes, place);
+    const file = wasm.loadModel(environment, place, bytes.length);
+    const options = { accelerator: 'wasm', cpuOptions: { numThreads: 1 } };
+    return new Model(file, await wasm.compileModel(environment, file, options));
   }
+
+  constructor(file, compiled) {
+    this.#compiled = compiled;
+    for (let number = 0; number < file.getNumSignatures(); number++) {
+      const signature = file.getSignature(number);
+      const inputs = arrayOf(signature.inputNames()).map((name, i) => [
+        name,
+        shapeOf(file.getInputTensorType(number, i)),
+      ]);
+      const outputs = arrayOf(signature.outputNames());
+      this.#signatures.set(signature.key(), { number, inputs, outputs });
+    }
+  }
+
+  /** The shapes of a signature's inputs, by name. */
+  inputs(signature) {
+    return Object.fromEntries(this.#signatures.get(signature).inputs);
+  }
+
+  /** Maps a signature's inputs, tensors by name, to its outputs. */
+  async run(signature, given) {
+    const { number, inputs, outputs } = this.#signatures.get(signature);
+    const buffers = inputs.map(([name]) => given[name].buffer);
+    const results = await this.#compiled.run(number, buffers);
+    return Object.fromEntries(results.map((buffer, i) => [outputs[i], new Tensor(buffer)]));
+  }
+}
+
+/** Numbers in the memory of the WASM, until `delete`. */
+class Tensor {
+  constructor(buffer) {
+    this.buffer = buffer;
+  }
+
+  static of(numbers, shape) {
+    const [element] = Object.entries(NUMBERS).find(([, Type]) => numbers instanceof Type);
+    const dimensions = new wasm.VectorInt32();
+    shape.forEach((size) => dimensions.push_back(size));
+    const layout = wasm.LiteRtLayout.create(dimensions);
+    const type = wasm.LiteRtRankedTensorType.create({ value: Number(element) }, layout);
+    const { HOST_MEMORY } = wasm.LiteRtTensorBufferType;
+    const size = numbers.byteLength;
+    const buffer = wasm.LiteRtTensorBuffer.createManaged(environment, HOST_MEMORY, type, size);
+    [dimensions, layout, type].forEach((each) => each.delete());
+    const place = buffer.lock(wasm.LiteRtTensorBufferLockMode.WRITE);
+    wasm.HEAPU8.set(new Uint8Array(numbers.buffer), place);
+    buffer.unlock();
+    return new Tensor(buffer);
+  }
+
+  get shape() {
+    return shapeOf(this.buffer.tensorType());
+  }
+
+  toTypedArray() {
+    const type = this.buffer.tensorType();
+    const Numbers = NUMBERS[type.elementType().value];
+    type.delete();
+    const place = this.buffer.lock(wasm.LiteRtTensorBufferLockMode.READ);
+    const octets = wasm.HEAPU8.slice(place, place + this.buffer.packedSize());
+    this.buffer.unlock();
+    return new Numbers(octets.buffer);
+  }
+
+  delete() {
+    this.buffer.delete();
+  }
+}
+
+/** The contents of a vector of the WASM, which frees it. */
+function arrayOf(vector) {
+  const all = Array.from({ length: vector.size() }, (_, i) => vector.get(i));
+  vector.delete();
+  return all;
+}
+
+/** The shape of a tensor's type, which frees the type. */
+function shapeOf(type) {
+  const layout = type.layout();
+  const shape = arrayOf(layout.dimensions());
+  layout.delete();
+  type.delete();
+  return shape;
 }
 
 /** Maps a sentence to its translation, in UTF-8. */
@@ -111,7 +204,7 @@ async function translate({ text }) {
 function textTensor(text) {
   const padded = new Uint8Array(maxBytes);
   new TextEncoder().encodeInto(text, padded);
-  return new litert.Tensor(padded, [maxBytes]);
+  return Tensor.of(padded, [maxBytes]);
 }
 
 /** What `export --outputs` makes a file say of the tokens that have text, if it does. */

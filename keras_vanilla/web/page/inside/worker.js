@@ -5,7 +5,7 @@
  * of other beams, and of the sentence with a word less, are often asked for again.
  */
 
-importScripts('../worker.js'); // LiteRT.js: `answers`, `compile`, `litert`, `model`
+importScripts('../worker.js'); // LiteRT.js: `answers`, `compile`, `model`, `Tensor`
 
 const KEPT = 48; // of each; in a small model one takes 1 to 3 MB
 const sources = new Map(); // text -> the tensors that `encode` gives
@@ -15,7 +15,7 @@ Object.assign(answers, { model: open, source: encode, ids: step });
 
 async function open(request) {
   await compile(request);
-  maxBytes = model.signatures.encode.getInputDetails()[0].shape[0];
+  maxBytes = model.inputs('encode').text[0];
   await step({ ids: [0], source: '' }); // the first run is slow
   return { maxBytes };
 }
@@ -73,19 +73,19 @@ async function stateAfter(source, ids) {
 function stepInputs(past, ids) {
   const known = {};
   const made = {
-    ids: new litert.Tensor(Int32Array.of(ids.at(-1)), [1]),
-    index: new litert.Tensor(Int32Array.of(ids.length - 1), []),
+    ids: Tensor.of(Int32Array.of(ids.at(-1)), [1]),
+    index: Tensor.of(Int32Array.of(ids.length - 1), []),
   };
-  for (const { name, shape } of model.signatures.decode_step.getInputDetails()) {
+  for (const [name, shape] of Object.entries(model.inputs('decode_step'))) {
     if (name in past) known[name] = past[name];
-    else made[name] ??= zeros([...shape]);
+    else made[name] ??= zeros(shape);
   }
   return { known, made };
 }
 
 function zeros(shape) {
   const size = shape.reduce((product, length) => product * length, 1);
-  return new litert.Tensor(new Float32Array(size), shape);
+  return Tensor.of(new Float32Array(size), shape);
 }
 
 /** A function of the milliseconds since now, or null where nothing has to be computed. */
@@ -115,7 +115,7 @@ async function remembered(map, key, compute) {
 function weightsOf(tensors, names, rows, columns) {
   const found = Object.keys(tensors).filter((name) => names.test(name)).sort(inNumbers);
   return found.map((name) => {
-    const [, heads, , width] = tensors[name].type.layout.dimensions;
+    const [, heads, , width] = tensors[name].shape;
     const all = tensors[name].toTypedArray();
     const height = all.length / (heads * width);
     return Array.from({ length: heads }, (_, head) => {

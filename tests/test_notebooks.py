@@ -40,6 +40,7 @@ SOLUTION = re.compile(
     r"<details>\n<summary>Solution</summary>\n\n```python\n(.+?)\n```\n\n.+\n\n</details>\Z",
     re.DOTALL,
 )
+SANITISER = "nbconvert.preprocessors.sanitize.SanitizeHTML"
 OF_ONE_MACHINE = re.compile(r"/(?:home|root|work|tmp|Users)/|site-packages")
 
 
@@ -174,6 +175,7 @@ def test_pictures_have_width_and_alternative_text(name):
             svg, alt = data["image/svg+xml"], metadata["image/svg+xml"]["alt"]
             assert float(re.search(r'<svg [^>]*\bwidth="(\d+)"', svg)[1]) <= WIDEST, id_
             assert "<title>" in svg and data["text/plain"] == alt
+            assert metadata["image/png"]["alt"] == alt, id_
         else:
             image = pytest.importorskip("PIL.Image").open(
                 io.BytesIO(base64.b64decode(data["image/png"]))
@@ -182,6 +184,33 @@ def test_pictures_have_width_and_alternative_text(name):
             assert image.mode in ("RGB", "RGBA") or len(image.getcolors()) > 128, id_
             alt = metadata["image/png"]["alt"]
         assert len(alt) > 20, id_
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", NAMES)
+def test_pictures_remain_where_svg_is_dropped(name):
+    nbconvert = pytest.importorskip("nbconvert", reason="no Jupyter is installed")
+    exporter = nbconvert.HTMLExporter()
+    exporter.register_preprocessor(SANITISER, enabled=True)
+    page, _ = exporter.from_notebook_node(notebook(name))
+    tags = re.findall(r"<img[^>]+>", page)
+    shown = [tag for tag in tags if 'src="data:image/png;base64,' in tag]
+    alternatives = [re.search(r'alt="(.+?)"', tag, re.DOTALL)[1] for tag in shown]
+    assert len([alt for alt in alternatives if len(alt) > 20]) >= len([*pictures(name)])
+    assert not any("image/svg+xml" in tag for tag in tags)
+
+
+def test_pictures_have_white_ground(monkeypatch):
+    pytest.importorskip("matplotlib", reason="of the extra notebooks")
+    image = pytest.importorskip("PIL.Image")
+    monkeypatch.syspath_prepend(FOLDER)
+    from drawings.curves import curves
+    from drawings.picture import png, svg
+
+    figure = curves([0, 1], {"a": [0, 1]}, title="a line", x_axis="x", y_axis="y")
+    drawn = image.open(io.BytesIO(png(figure)))
+    assert drawn.width <= WIDEST and drawn.convert("RGB").getpixel((0, 0)) == (255,) * 3
+    assert "fill: #ffffff" in svg(figure)
 
 
 def test_table_has_every_number():

@@ -74,6 +74,7 @@ def decoding_animation(
     text: str,
     part: str = "all",
     max_length: int | None = None,
+    poster: str | None = None,
 ) -> bytes:
     """Animates the greedy decoding of a text, with one picture per step.
 
@@ -83,8 +84,9 @@ def decoding_animation(
     The shade of the memory shows the weights of the cross-attention, averaged over the
     heads of the layer that aligns best. Bars show the most likely next tokens.
 
-    The last picture comes first, for viewers without animations, previews and prints.
-    The animation repeats, so this does not change the order of the steps.
+    The last picture comes first, or the one of `poster`, for viewers without
+    animations, previews and prints. The animation repeats, so this does not change the
+    order of the steps.
 
     Args:
         translator: Translator.
@@ -92,12 +94,14 @@ def decoding_animation(
         part: "first" (the first step), "following" (all others; the last picture if
             there is only one step) or "all".
         max_length: int or None, see `greedy_search`.
+        poster: str or None. The token whose prediction comes first.
     Returns:
         bytes of an animated PNG, for `IPython.display.Image(data=..., format="png")`,
         browsers and pages made from notebooks.
     Raises:
         ValueError: if the part is unknown, the text has no piece or more pieces than
-            the model takes, or the text or its translation has more than 24 tokens.
+            the model takes, the text or its translation has more than 24 tokens, or no
+            picture of the part predicts `poster`.
     """
     check_choice("part", part, ("first", "following", "all"))
     decoding = _decode(translator, text, max_length)
@@ -106,7 +110,11 @@ def decoding_animation(
         scenes = scenes[:second]
     elif part == "following":
         scenes = scenes[second:] or scenes[-1:]
-    return _png([_picture(decoding, scene) for scene in scenes])
+    last = [scene.output[-1:] for scene in scenes]
+    if poster is not None and [poster] not in last:
+        raise ValueError(f"`poster` must be a predicted token. Received: {poster!r}")
+    first = len(last) - 1 if poster is None else last.index([poster])
+    return _png([_picture(decoding, scene) for scene in scenes], first)
 
 
 @style()
@@ -195,11 +203,11 @@ def _picture(decoding, scene):
     return np.asarray(drawn.buffer_rgba())[..., :3]
 
 
-def _png(pictures):
-    """Creates a repeating animated PNG; its first frame is the last picture."""
+def _png(pictures, first):
+    """Creates a repeating animated PNG that begins with a picture."""
     from PIL import Image  # comes with matplotlib
 
-    pictures = [*pictures[-1:], *pictures[:-1]]
+    pictures = [*pictures[first:], *pictures[:first]]
     palette = Image.fromarray(np.concatenate(pictures)).quantize(COLOURS)
     frames = [
         Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE)

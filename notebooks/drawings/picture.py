@@ -1,4 +1,4 @@
-"""Figures as SVG with alternative texts, for screen readers."""
+"""Figures as SVG and PNG, with alternative texts for screen readers."""
 
 import io
 import re
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from keras_vanilla.plots.style import style
 
 WIDEST = 900  # pixels; wider pictures are scaled down, including their letters
+COLOURS = 64  # of a PNG, which is smaller with few
 LONGEST = 600  # characters of an alternative text
 PIXELS = 96 / 72  # per point
 SETTINGS = {
@@ -20,12 +21,17 @@ FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of equal width, so that all name
 
 
 def show_in_notebooks() -> None:
-    """Lets IPython show each figure as SVG of at most 900 pixels."""
+    """Lets IPython show each figure as SVG of at most 900 pixels.
+
+    The same as PNG is beside it, for viewers that drop SVG. Both have a white ground,
+    also where a page is dark.
+    """
     from IPython import get_ipython
 
     if (shell := get_ipython()) is not None:
         formatters = shell.display_formatter.formatters
-        formatters["image/svg+xml"].for_type(Figure, _svg_and_text)
+        formatters["image/svg+xml"].for_type(Figure, _with_text(svg))
+        formatters["image/png"].for_type(Figure, _with_text(png))
         formatters["text/plain"].for_type(
             Figure, lambda figure, printer, _: printer.text(alternative_text(figure))
         )
@@ -59,8 +65,29 @@ def svg(figure: Figure) -> str:
     return f"{opening} {size}>\n {title}{rest}"
 
 
-def _svg_and_text(figure):
-    return svg(figure), {"alt": alternative_text(figure)}
+def png(figure: Figure) -> bytes:
+    """Returns a figure as PNG of at most 900 pixels."""
+    from PIL import Image  # comes with matplotlib
+
+    file, small = io.BytesIO(), io.BytesIO()
+    with style():
+        settings = {"bbox_inches": "tight", "pad_inches": 0.1, "format": "png"}
+        figure.savefig(file, dpi=72 * PIXELS, **settings)
+    image = Image.open(file).convert("RGB")
+    if image.width > WIDEST:
+        image = image.resize((WIDEST, round(image.height * WIDEST / image.width)))
+    image.quantize(COLOURS, dither=Image.Dither.NONE).save(small, "png", optimize=True)
+    return small.getvalue()
+
+
+def _with_text(convert):
+    """Returns a function of a figure's content and metadata, as IPython takes them."""
+
+    def content_and_metadata(figure):
+        metadata = {"alt": alternative_text(figure), "needs_background": "light"}
+        return convert(figure), metadata
+
+    return content_and_metadata
 
 
 def describe(figure: Figure) -> str:

@@ -27,6 +27,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "accessible",
     "pages",
     "reference",
     "formulas",
@@ -92,7 +93,7 @@ html_title = f"keras_vanilla {version}"
 html_favicon = "../../keras_vanilla/web/page/icon.svg"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-html_js_files = [("live.js", {"defer": "defer"})]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sphinx = False
 html_math_renderer = "mathml"  # of formulas.py

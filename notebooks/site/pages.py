@@ -83,7 +83,10 @@ def embed_attachments(app, doctree):
 
 
 def describe_pictures(app, doctree):
-    """Gives each picture of a notebook's outputs its alternative text."""
+    """Gives each picture of a notebook's outputs its alternative text.
+
+    An output has a picture of each of its kinds, of which the builder takes one.
+    """
     cells = notebook_cells(app)
     if cells is None:
         return
@@ -91,7 +94,8 @@ def describe_pictures(app, doctree):
     texts = [
         "".join(output["data"]["text/plain"])
         for output in outputs
-        if any(kind.startswith("image/") for kind in output.get("data", ()))
+        for kind in output.get("data", ())
+        if kind.startswith("image/")
     ]
     images = [i for i in doctree.findall(nodes.image) if not is_attached(i)]
     for image, text in zip(images, texts, strict=True):

@@ -143,42 +143,48 @@ def in_turns(found, runs):
 
 
 def picture(found):
-    """BLEU over size and over time; filled int8, hollow int4, a line along the best."""
+    """BLEU on Multi30k test2016, greedy, over size and over time."""
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from keras_vanilla.plots.style import PARTS
 
     figure = Figure((10, 4.2), layout="constrained")
-    axes = figure.subplots(1, 2)
-    weights = found[0]["weights"]
-    panels = (
-        ("mb", "Multi30k test2016, greedy", "MB on disk"),
-        ("ms", f"Filled: {weights}; hollow: others", "ms for a text of 20 tokens"),
-    )
-    for ax, (key, title, x_axis) in zip(axes, panels, strict=True):
+    panels = ("mb", "MB on disk"), ("ms", "ms for a text of 20 tokens")
+    first = found[0]
+    grey = {"color": "#bbbbbb", "zorder": 0}
+    for ax, (key, x_axis) in zip(figure.subplots(1, 2), panels, strict=True):
         x = np.array([row[key] for row in found])
         y = np.array([row["bleu"]["1"] for row in found])
         best = [i for i in np.argsort(x) if not np.any((x < x[i]) & (y >= y[i]))]
-        ax.plot(x[best], y[best], color="#bbbbbb", zorder=0)
-        last = {row["model"]: i for i, row in enumerate(found)}
+        ax.plot(x[best], y[best], **grey)
         for i, row in enumerate(found):
-            is_teacher = row["model"] == found[0]["model"]
-            color = PARTS["decoder" if is_teacher else "K"].dark
-            fill = color if row["weights"] == weights else "white"
+            color = PARTS["decoder" if row["model"] == first["model"] else "K"].dark
+            fill = color if row["weights"] == first["weights"] else "white"
             ax.plot(x[i], y[i], "o", color=color, markerfacecolor=fill)
-            other = last[row["model"]]
-            ax.plot(x[[i, other]], y[[i, other]], ":", color=color, zorder=0)
-            if i == other:
+            same = [j for j, each in enumerate(found) if each["model"] == row["model"]]
+            if i == same[0]:
+                ax.plot(x[same], y[same], ":", color=color, zorder=0)
+                on_line = [j for j in same if j in best]  # names are on its free side
+                place = min(on_line or same, key=lambda j: x[j] if on_line else -x[j])
                 ax.annotate(
                     row["model"],
-                    (x[i], y[i]),
-                    xytext=(0, 7 if is_teacher else -14),
+                    (x[place], y[place]),
+                    xytext=(-8, 3) if on_line else (8, -3),
                     textcoords="offset points",
-                    horizontalalignment="center",
-                    fontsize="x-small",
+                    horizontalalignment="right" if on_line else "left",
+                    verticalalignment="bottom" if on_line else "top",
                 )
-        ax.set(title=title, xlabel=x_axis, ylabel="BLEU")
-        ax.margins(0.08, 0.1)
+        ax.set(title="Multi30k test2016, greedy", xlabel=x_axis, ylabel="BLEU")
+        ax.margins(0.22, 0.12)
+    others = sorted({row["weights"] for row in found} - {first["weights"]})
+    dots = {"marker": "o", "linestyle": "", "color": PARTS["K"].dark}
+    key = [
+        Line2D([], [], **dots, label=first["weights"]),
+        Line2D([], [], **dots, markerfacecolor="white", label=", ".join(others)),
+        Line2D([], [], **grey, label="best up to its size or time"),
+    ]
+    ax.legend(handles=key, loc="lower right")
     return figure
 
 

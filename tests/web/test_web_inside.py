@@ -109,7 +109,7 @@ def test_pages_begin_with_example(setting, site, runtime, echo, tmp_path):
 def test_picture_of_guide_is_made(browser, site, tmp_path):
     picture = tmp_path / "look_inside.png"
     with running(server := PageServer(site)):
-        command = ["node", FOLDER / "picture.mjs", server.url, picture]
+        command = ["node", FOLDER / "picture.mjs", server.url, picture, "drie"]
         environment = os.environ | {"KERAS_VANILLA_CHROMIUM": browser}
         subprocess.run(command, env=environment, check=True, timeout=120)
     content = picture.read_bytes()

@@ -68,10 +68,11 @@ export async function translated(page) {
   await page.waitForFunction(() => !document.body.classList.contains('stale'));
 }
 
-/** What axe finds on a page: each rule, with the elements that break it. */
-export async function faults(page) {
+/** What axe finds on a page by all or some of its rules, with the elements that break them. */
+export async function faults(page, rules) {
   await page.evaluate(readFileSync(AXE, 'utf8'));
-  const { violations } = await page.evaluate(() => axe.run());
+  const options = rules ? { runOnly: rules } : {};
+  const { violations } = await page.evaluate((options) => axe.run(options), options);
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
 }
 

@@ -188,12 +188,15 @@ def test_model_exported_again_is_sent_again(server, model):
 
 
 def test_service_worker_keeps_every_file():
-    listed = (PAGE / "service-worker.js").read_text()
-    listed = re.search(r"const PAGE = \[(.*?)\]", listed, re.DOTALL)[1]
-    kept = set(re.findall(r"'(.+?)'", listed))
-    others = {"package.json", "package-lock.json", "service-worker.js"}
+    kept = set()
+    for name, words in [("service-worker", ["PAGE"]), ("offline", ["TRANSLATE", "API"])]:
+        script = (PAGE / f"{name}.js").read_text()
+        for word in words:
+            listed = re.search(rf"const {word} = \[(.*?)\]", script, re.DOTALL)[1]
+            kept |= set(re.findall(r"'(.+?)'", listed))
+    others = {"package.json", "package-lock.json", "service-worker.js", "offline.js"}
     others |= {"node.js", "node_worker.js", "translate.d.ts"}
-    others |= {"polyfill.js", "manifest.js", "languages.js", "polyfill.d.ts"}
+    others |= {"polyfill.d.ts"}
     files = {path.name for path in PAGE.iterdir() if path.is_file()} - others
     assert kept == files - {"index.html"} | {"./"}
 

@@ -98,7 +98,8 @@ def test_named_files_exist(site):
 
 
 def test_service_worker_keeps_every_page(site):
-    listed = (site / "service-worker.js").read_text(encoding="utf-8")
+    scripts = ("service-worker.js", "offline.js")
+    listed = "".join((site / name).read_text(encoding="utf-8") for name in scripts)
     kept = set(
         re.findall(r"'([\w./-]+\.(?:js|json|css|html|svg|webmanifest))'", listed)
     )

@@ -13,17 +13,19 @@ from keras_vanilla.web.runtime import PAGE
 pytestmark = [pytest.mark.full, NEEDS_NODE]
 
 
-def first_example():
-    """The HTML that export/web/README.md begins with."""
+def of_the_guide():
+    """The HTML that export/web/README.md begins with, and its code for use offline."""
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    return re.search("```html\n(.*?)```", readme, re.DOTALL)[1]
+    html = re.search("```html\n(.*?)```", readme, re.DOTALL)[1]
+    offline = readme.split("\n### Offline\n")[1]
+    return html, re.findall("```js\n(.*?)```", offline, re.DOTALL)[:2]
 
 
 @pytest.fixture
 def host(text_file, litertjs, unseen_sentences):
     """What polyfill.test.mjs serves, and what LiteRT in Python translates."""
     pretrained = pretrained_file("en-fr", ".tflite")
-    html = first_example()
+    html, offline = of_the_guide()
     sentence = re.search(r"translate\('(.+?)'\)", html)[1]
     ((_, translation),) = in_python(pretrained, [sentence])
     return {
@@ -31,7 +33,12 @@ def host(text_file, litertjs, unseen_sentences):
         "runtime": f"{litertjs}/node_modules/@litertjs",
         "model": str(text_file),
         "texts": in_python(text_file, unseen_sentences[:5]),
-        "guide": {"html": html, "text": translation, "model": str(pretrained)},
+        "guide": {
+            "html": html,
+            "offline": offline,
+            "text": translation,
+            "model": str(pretrained),
+        },
     }
 
 

@@ -509,30 +509,15 @@ test('it works in a worker', async () => {
 
 test('after the first visit it needs no network', async () => {
   const host = await Host.open();
-  // As any page that works offline has one: it keeps the page, the module and the runtime.
-  const program = `
-    onactivate = (event) => event.waitUntil(clients.claim());
-    onfetch = (event) => event.respondWith(answer(event.request));
-    async function answer(request) {
-      const cache = await caches.open('page');
-      try {
-        const response = await fetch(request);
-        if (!request.url.includes('.tflite')) await cache.put(request, response.clone());
-        return response;
-      } catch {
-        return (await cache.match(request)) ?? Response.error();
-      }
-    }`;
-  host.offers('/service-worker.js', program, TYPES.js);
+  const [worker, registration] = setting.guide.offline;
+  host.offers('/service-worker.js', worker, TYPES.js);
+  host.offers('/app.js', '', TYPES.js);
   const tab = await openTab(host.url);
-  await tab.evaluate(async () => {
-    const controlled = new Promise((done) => {
-      navigator.serviceWorker.oncontrollerchange = done;
-    });
-    await navigator.serviceWorker.register('/service-worker.js');
-    await controlled;
-    await fetch('/');
-  });
+  await tab.evaluate(async (program) => {
+    const { constructor: AsyncFunction } = async function () {};
+    await new AsyncFunction(program)();
+    await navigator.serviceWorker.ready;
+  }, registration);
   const begin = { pair: PAIR, options: {} };
   await tab.evaluate(prepare, begin);
   assert.equal(await tab.evaluate((text) => translate(text), SOURCE), TARGET);

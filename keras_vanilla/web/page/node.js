@@ -29,14 +29,14 @@ export async function loadTranslator(model, options = {}) {
   requireOptions(options);
   const { runtime, signal } = options;
   const isPlace = [String, URL].some((type) => Object(model) instanceof type);
-  const bytes = await (isPlace ? contents(model, signal) : fetched(model, { signal }));
+  const bytes = isPlace ? contents(model, signal) : fetched(model, { signal });
   const folder = runtime === undefined ? installed() : fileUrl(runtime);
-  return openTranslator(new Uint8Array(bytes), start, folder.replace(/\/*$/, '/'), { signal });
+  return openTranslator(bytes, start, folder.replace(/\/*$/, '/'), { signal });
 }
 
 async function contents(path, signal) {
   try {
-    return await readFile(path, { signal });
+    return new Uint8Array(await readFile(path, { signal }));
   } catch ({ code }) {
     signal?.throwIfAborted();
     throw new TranslatorError('missing', `The model cannot be read: ${path} (${code}).`);

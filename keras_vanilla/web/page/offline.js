@@ -1,8 +1,6 @@
 /**
- * A service worker's part that keeps what a page needs to translate without a network.
- *
- *     importScripts('translator/offline.js'); // in service-worker.js, beside the page
- *     keepOffline(['./', 'app.js', ...moduleIn('translator/')]);
+ * What a service worker imports to keep what a page needs to translate without a network: the
+ * service worker of a site, and one beside a page of your own ("Offline" in the guide).
  *
  * The network comes first: on the same address there may be another file tomorrow. Only the
  * files that are named are kept and answered: whatever else is at the host is not ours.

@@ -20,7 +20,7 @@ import {
 } from './errors.js';
 import { bestPair, canonical, fit } from './languages.js';
 import { Manifest } from './manifest.js';
-import { loadTranslator } from './translate.js';
+import { loadBytes } from './translate.js';
 
 const { DOMException } = globalThis; // Chromium has none in a page that is gone
 const STEPS = 0x10000; // of the progress of a download
@@ -228,9 +228,12 @@ async function modelOf(pair, { list, runtime, signal, report }) {
     return undefined;
   }
   const onProgress = ({ received }) => received < pair.size && report(received / pair.size);
-  const bytes = await named('NetworkError', list.bytes(pair, { signal, onProgress }), signal);
+  const bytes = named('NetworkError', list.bytes(pair, { signal, onProgress }), signal);
+  const model = loadBytes(bytes, { runtime, signal });
+  model.catch(() => {}); // where `bytes` fails
+  await bytes;
   report(1);
-  return named('OperationError', loadTranslator(bytes, { runtime, signal }), signal);
+  return named('OperationError', model, signal);
 }
 
 /** What a promise gives; if it fails, the signal's reason, or a DOMException with a name. */

@@ -8,30 +8,47 @@ import { pacer } from './pace.js';
 const REMEMBERED = 5000; // sentences, so that while one types only what is new is computed
 
 /**
- * Starts a worker with a model.
+ * Starts a worker with a model; the runtime loads while the model arrives.
  *
- * @param {Uint8Array} bytes A file with a description. Its memory goes to the worker.
+ * @param {Promise<Uint8Array>|Uint8Array} file A file with a description. Its memory goes to the
+ *     worker.
+ * @param {function(Uint8Array): Object} read What becomes the description, or refuses the file.
  * @param {function(): Worker} start Starts worker.js, or one that answers more, in a thread.
  * @param {string} runtime The URL of npm's folder `@litertjs`, with a slash at its end.
  * @param {import('./translate.js').LoadOptions} [options] `signal` and `onProgress`.
- * @returns {Promise<{queue: SentenceQueue, maxBytes: number}>}
- * @throws {TranslatorError} "damaged" or "runtime"; or the signal's reason.
+ * @returns {Promise<{queue: SentenceQueue, description: Object, maxBytes: number}>}
+ * @throws {TranslatorError} "damaged" or "runtime", or of `read`; or what `file` rejects with, or
+ *     the signal's reason.
  */
-export async function openWorker(bytes, start, runtime, { signal, onProgress } = {}) {
-  await requireChecksum(bytes);
-  const queue = new SentenceQueue(started(start));
+export async function openWorker(file, read, start, runtime, { signal, onProgress } = {}) {
+  let queue;
+  let arrival; // of the runtime, which is told after all of the model has arrived
+  let isHere = false;
+  const tell = () => isHere && arrival && onProgress?.(arrival);
+  const onArrival = ({ received, stated }) => {
+    arrival = progress('runtime', received, stated);
+    tell();
+  };
   try {
-    const message = { model: bytes, runtime };
-    const onArrival = ({ received, stated }) =>
-      onProgress?.(progress('runtime', received, stated));
-    const options = { signal, onArrival, transfer: [bytes.buffer] };
-    const { maxBytes } = await queue.request(message, options);
-    return { queue, maxBytes };
+    queue = new SentenceQueue(started(start));
+    const loaded = queue.request({ runtime }, { signal, onArrival });
+    loaded.catch(() => {}); // it is awaited below
+    const bytes = await file;
+    const description = read(bytes);
+    await requireChecksum(bytes);
+    isHere = true;
+    tell();
+    const answer = loaded.then(() =>
+      queue.request({ model: bytes }, { signal, transfer: [bytes.buffer] }),
+    );
+    const { maxBytes } = await answer.catch((error) => {
+      throw queue.ended ? noWorker(error) : loadingError(error, runtime);
+    });
+    return { queue, description, maxBytes };
   } catch (error) {
-    const failure = queue.ended ? noWorker(error) : loadingError(error, runtime);
-    queue.close();
+    queue?.close();
     signal?.throwIfAborted();
-    throw failure;
+    throw error;
   }
 }
 

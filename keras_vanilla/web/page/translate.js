@@ -34,9 +34,14 @@ const HERE = import.meta.env?.BASE_URL ?? import.meta.url;
 export async function loadTranslator(model, options = {}) {
   requireModel(model);
   requireOptions(options);
-  const folder = folderOf(options.runtime ?? new URL('runtime/', absolute(HERE)));
   await requireThreads();
-  const bytes = await fetched(model, options);
+  return loadBytes(fetched(model, options), options);
+}
+
+/** As `loadTranslator`, but takes a promise of the bytes. */
+export async function loadBytes(bytes, options) {
+  bytes.catch(() => {}); // where something else fails before
+  const folder = folderOf(options.runtime ?? new URL('runtime/', absolute(HERE)));
   const start = () => new Worker(new URL('worker.js', import.meta.url));
   return openTranslator(bytes, start, folder, options);
 }

@@ -12,17 +12,17 @@ import { moved, wordsOfSentence } from './words.js';
 const OLD_END_ID = 3; // of files of version 0.5.0, which do not state it
 
 /**
- * Makes a translator of the bytes of a file.
+ * Makes a translator of a file.
  *
- * @param {Uint8Array} bytes Its memory goes to the worker.
+ * @param {Promise<Uint8Array>|Uint8Array} file Its memory goes to the worker.
  * @param {function(): Worker} start Starts worker.js in a thread.
  * @param {string} runtime The URL of npm's folder `@litertjs`, with a slash at its end.
  * @param {import('./translate.js').LoadOptions} [options] `signal` and `onProgress`.
  * @returns {Promise<Translator>}
  */
-export async function openTranslator(bytes, start, runtime, options) {
-  const description = readDescription(bytes);
-  const { queue, maxBytes } = await openWorker(bytes, start, runtime, options);
+export async function openTranslator(file, start, runtime, options) {
+  const opened = await openWorker(file, readDescription, start, runtime, options);
+  const { queue, description, maxBytes } = opened;
   return new Translator(queue, description, maxBytes);
 }
 

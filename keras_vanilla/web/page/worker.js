@@ -18,7 +18,7 @@ const NUMBERS = { 1: Float32Array, 2: Int32Array, 3: Uint8Array }; // by TensorF
 let wasm, environment, model, maxBytes;
 
 /** What gives the answer to a request, by the name of the request's first field. */
-const answers = { model: load, text: translate };
+const answers = { runtime: loadRuntime, model: load, text: translate };
 
 /** Answers one request; the next one comes only after that. */
 self.onmessage = async ({ data: request }) => {
@@ -40,28 +40,27 @@ async function load(request) {
   return { maxBytes };
 }
 
-/** Makes `model` of a file's bytes and the URL of the runtime. */
+/** Makes `model` of a file's bytes. */
 async function compile(request) {
-  try {
-    await loadRuntime(request.runtime);
-  } catch ({ message }) {
-    throw Object.assign(new Error(message), { code: 'runtime' });
-  }
   model = await Model.compile(request.model);
 }
 
 /** Makes `wasm` and `environment` of the `@litertjs` folder at a URL. */
-async function loadRuntime(url) {
+async function loadRuntime({ runtime }) {
   self.fetch = reporting(self.fetch);
-  const folder = `${url}core/wasm/`;
+  const folder = `${runtime}core/wasm/`;
   const variant = WebAssembly.validate(RELAXED_SIMD) ? 'wasm' : 'wasm_compat';
-  importScripts(`${folder}litert_${variant}_internal.js`);
-  wasm = await self.ModuleFactory({
-    locateFile: (name) => folder + name, // not beside this worker
-    printErr: (line) => console.debug(line), // most of them are not errors
-  });
-  if (!wasm.compileModel || !wasm.LiteRtTensorBuffer?.createManaged) {
-    throw new Error('it is another version than the one in package-lock.json');
+  try {
+    importScripts(`${folder}litert_${variant}_internal.js`);
+    wasm = await self.ModuleFactory({
+      locateFile: (name) => folder + name, // not beside this worker
+      printErr: (line) => console.debug(line), // most of them are not errors
+    });
+    if (!wasm.compileModel || !wasm.LiteRtTensorBuffer?.createManaged) {
+      throw new Error('it is another version than the one in package-lock.json');
+    }
+  } catch ({ message }) {
+    throw Object.assign(new Error(message), { code: 'runtime' });
   }
   wasm.setupLogging();
   environment = wasm.LiteRtEnvironment.create(null); // without a GPU

@@ -26,13 +26,16 @@ export async function openInside(url, runtime, options = {}) {
   requireModel(url, [String, URL]);
   requireOptions(options);
   const folder = folderOf(runtime);
-  const bytes = await fetched(url, options);
-  const description = readDescription(bytes, 'inside');
-  const json = new TextDecoder().decode(readMetadata(bytes).get(VOCABULARY));
-  const vocabulary = new Vocabulary(JSON.parse(json), description.end_id);
+  let vocabulary;
+  const read = (bytes) => {
+    const description = readDescription(bytes, 'inside');
+    const json = new TextDecoder().decode(readMetadata(bytes).get(VOCABULARY));
+    vocabulary = new Vocabulary(JSON.parse(json), description.end_id);
+    return description;
+  };
   const start = () => new Worker(new URL('worker.js', import.meta.url));
-  const { queue, maxBytes } = await openWorker(bytes, start, folder, options);
-  return new InsideModel(queue, description, vocabulary, maxBytes);
+  const opened = await openWorker(fetched(url, options), read, start, folder, options);
+  return new InsideModel(opened.queue, opened.description, vocabulary, opened.maxBytes);
 }
 
 /** A loaded model. `description` is what the file says about itself. */

@@ -189,7 +189,8 @@ def test_model_exported_again_is_sent_again(server, model):
 
 def test_service_worker_keeps_every_file():
     kept = set()
-    for name, words in [("service-worker", ["PAGE"]), ("offline", ["TRANSLATE", "API"])]:
+    lists = {"service-worker": ["PAGE"], "offline": ["TRANSLATE", "API"]}
+    for name, words in lists.items():
         script = (PAGE / f"{name}.js").read_text()
         for word in words:
             listed = re.search(rf"const {word} = \[(.*?)\]", script, re.DOTALL)[1]

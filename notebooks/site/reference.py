@@ -107,6 +107,8 @@ def first_page(modules):
             home = value.__module__.rpartition(".")[0]
             lines.append(f".. py:class:: {name}")
             lines += ["   :no-index-entry:", f"\n   The same as `{home}.{name}`.\n"]
+        elif callable(value):
+            lines.append(f".. autofunction:: keras_vanilla.{name}\n")
         elif not isinstance(value, ModuleType):
             lines.append(f".. py:data:: {name}\n")
             lines.append("   The version of the package, a str.\n")

@@ -1,6 +1,5 @@
 """The quickstart, a first run of a few minutes on generated data."""
 
-import shlex
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 from keras_vanilla import export
 from keras_vanilla._about import About
 from keras_vanilla._types import PathLike
+from keras_vanilla.cli.console import quoted
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.training import train_translator
 
@@ -152,7 +152,7 @@ def run(output: PathLike) -> dict[str, float]:
         print("", report, sep="\n")
         if not report.passed:
             raise RuntimeError(f"{path} translates differently from the translator.")
-    path = shlex.quote(str(file))
-    print(f"\nNext: keras-vanilla translate {path} {shlex.quote(examples[0])}")
+    path = quoted(str(file))
+    print(f"\nNext: keras-vanilla translate {path} {quoted(examples[0])}")
     print(f"      keras-vanilla serve-web {path}")
     return exact

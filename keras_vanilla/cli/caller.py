@@ -3,12 +3,11 @@
 import argparse
 import json
 import os
-import shlex
 import shutil
 from pathlib import Path
 
 from keras_vanilla._atomic_write import atomic_path, refuse_unwritable
-from keras_vanilla.cli.console import add_command
+from keras_vanilla.cli.console import add_command, quoted
 
 NEXT_STEPS = {
     "python": """\
@@ -58,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
     path = str(folder) if folder.is_absolute() else f".{os.sep}{folder}"
     steps = NEXT_STEPS[options.platform]
     print("Next:")
-    print(steps.format(folder=shlex.quote(path), version=__version__), end="")
+    print(steps.format(folder=quoted(path), version=__version__), end="")
 
 
 def _copy(platform, folder):

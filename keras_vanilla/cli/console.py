@@ -4,7 +4,9 @@ import argparse
 import contextlib
 import json
 import math
+import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -201,7 +203,12 @@ def example_of(about: "About") -> str:
     """Returns an example text for a hint, quoted for a shell."""
     example = about.examples[0] if about.examples else "..."
     # `shlex.quote` writes an apostrophe as '"'"'.
-    return shlex.quote(example) if set(example) & set('"$`\\!') else f'"{example}"'
+    return quoted(example) if set(example) & set('"$`\\!') else f'"{example}"'
+
+
+def quoted(word: str) -> str:
+    """Returns a word for a hint, quoted for a POSIX shell, or on Windows for cmd."""
+    return subprocess.list2cmdline([word]) if os.name == "nt" else shlex.quote(word)
 
 
 def say(message: object) -> None:

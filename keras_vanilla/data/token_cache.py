@@ -135,6 +135,8 @@ class TokenCache:
             TypeError: if `tokenizer` is not a tokenizer.
             FileNotFoundError, IsADirectoryError: if a path is not a file.
             FolderInUse: if another process creates a cache in the folder.
+            PermissionError: on Windows, if a training has another cache of this folder
+                open.
             ValueError: if there are no files, a path is a pipe, the numbers of files or
                 lines differ, source and target are the same text, a line is not UTF-8,
                 a compressed file is damaged, or a file changes while it is read.
@@ -159,6 +161,7 @@ class TokenCache:
                     "or it is damaged or of another version.",
                     file=progress,
                 )
+            cache = None  # Windows replaces no file that is mapped into memory
             with folder_lock(folder):
                 _make(folder, paths, tokenizer, made_of, files, progress)
                 cache = cls(folder)

@@ -6,7 +6,7 @@ import pytest
 
 from keras_vanilla._about import About
 from keras_vanilla.cli import main, parser
-from keras_vanilla.cli.console import example_of, model_name, model_path
+from keras_vanilla.cli.console import example_of, model_name, model_path, quoted
 from keras_vanilla.pretrained import pretrained_file
 
 PATH, TFLITE = (str(pretrained_file("en-fr", end)) for end in (".keras", ".tflite"))
@@ -49,9 +49,17 @@ def test_messages_name_the_model_as_given(path):
 
 
 @pytest.mark.parametrize(
-    "text, quoted",
+    "text, expected",
     [("It didn't.", '"It didn\'t."'), ("$5", "'$5'"), ('"no"', "'\"no\"'")],
 )
-def test_example_is_quoted_for_a_shell(text, quoted):
-    assert example_of(About(examples=[text])) == quoted
-    assert shlex.split(quoted) == [text]
+def test_example_is_quoted_for_a_shell(text, expected):
+    assert example_of(About(examples=[text])) == expected
+    assert shlex.split(expected) == [text]
+
+
+def test_hints_on_windows_are_quoted_for_cmd(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("os.name", "nt")
+        path, example = quoted(r"C:\My models\a.tflite"), quoted('He said "no".')
+    assert path == r'"C:\My models\a.tflite"'
+    assert example == r'"He said \"no\"."'

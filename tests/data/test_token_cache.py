@@ -9,6 +9,7 @@ import re
 import sys
 import tracemalloc
 import warnings
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -298,6 +299,27 @@ def test_open_cache_survives_new_one(cache, files, tokenizer):
     change_text(files)
     make(files, tokenizer, cache.folder)
     assert_same_batches(itertools.islice(data, len(expected)), expected)
+
+
+def test_replaced_cache_is_not_mapped(cache, files, tokenizer, monkeypatch):
+    """Windows would refuse to replace it."""
+    maps, replace, memmap = [], os.replace, np.memmap
+
+    def map_file(*arguments):
+        mapped = memmap(*arguments)
+        maps.append(weakref.ref(mapped))
+        return mapped
+
+    def refuse_mapped(source, target):
+        if any(each() is not None for each in maps):
+            raise PermissionError(13, "Access is denied", str(target))
+        replace(source, target)
+
+    monkeypatch.setattr(np, "memmap", map_file)
+    monkeypatch.setattr(os, "replace", refuse_mapped)
+    change_text(files)
+    assert make(files, tokenizer, cache.folder).digest != cache.digest
+    assert len(maps) == 2 and maps[0]() is None
 
 
 @pytest.mark.full

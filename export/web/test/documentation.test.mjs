@@ -25,6 +25,13 @@ test('axe finds nothing on any page', async () => {
   assert.deepEqual(found, []);
 });
 
+test('the key of the colours can be read in the dark', async () => {
+  const page = await blank({ colorScheme: 'dark' });
+  await page.goto(`${urls.documentation}notebooks/1_attention.html`);
+  assert.ok((await page.locator('p span[style*="color:#"]').count()) > 5);
+  assert.deepEqual(await faults(page, ['color-contrast']), []);
+});
+
 test('letters in the pictures of notebooks can be read on a phone', async () => {
   const page = await blank({ viewport: { width: 360, height: 800 } });
   let count = 0;

@@ -110,16 +110,16 @@ export function translatorOver(manifest, options = {}) {
       return sessionOf(this).inputQuota;
     }
 
-    async translate(input, options = {}) {
-      return sessionOf(this).translate(arguments, options);
+    translate(input, options = {}) {
+      return promised(() => sessionOf(this).translate(arguments, options));
     }
 
     translateStreaming(input, options = {}) {
       return sessionOf(this).translateStreaming(arguments, options);
     }
 
-    async measureInputUsage(input, options = {}) {
-      return sessionOf(this).measureInputUsage(arguments, options);
+    measureInputUsage(input, options = {}) {
+      return promised(() => sessionOf(this).measureInputUsage(arguments, options));
     }
 
     destroy() {
@@ -234,6 +234,18 @@ async function modelOf(pair, { list, runtime, signal, report }) {
   await bytes;
   report(1);
   return named('OperationError', model, signal);
+}
+
+/**
+ * The promise that a call gives, or one that rejects with what the call throws: an async function
+ * would await the first, and in a page that is gone nothing awaited comes.
+ */
+function promised(call) {
+  try {
+    return call();
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 /** What a promise gives; if it fails, the signal's reason, or a DOMException with a name. */

@@ -16,8 +16,16 @@ import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.withContext
 import org.tensorflow.lite.InterpreterApi
 
-/** [truncated]: a sentence reached the longest output before its end. [tokens]: see Tokens.kt. */
-data class Translation(val text: String, val truncated: Boolean, val tokens: List<Token>)
+/**
+ * [truncated]: a sentence reached the longest output before its end. [tokens]: see Tokens.kt.
+ * [doubts]: what speaks against a sentence, see Doubts.kt.
+ */
+data class Translation(
+    val text: String,
+    val truncated: Boolean,
+    val tokens: List<Token>,
+    val doubts: Set<Doubt>,
+)
 
 /** Make one and keep it: the file is opened with the first text, off the UI thread. */
 class Translator private constructor(private val open: () -> Model) : AutoCloseable {
@@ -49,6 +57,7 @@ class Translator private constructor(private val open: () -> Model) : AutoClosea
             check(!closed) { "The translator is closed" }
             val model = model ?: open().also { model = it }
             val (joined, tokens) = StringBuilder() to mutableListOf<Token>()
+            val doubts = mutableSetOf<Doubt>()
             var (cut, begin) = false to 0
             for (piece in sentences(text)) {
                 ensureActive()
@@ -57,8 +66,9 @@ class Translator private constructor(private val open: () -> Model) : AutoClosea
                 begin += piece.length
                 joined.append(result.text).append(spaceAfter(piece, result.text))
                 cut = cut || result.truncated
+                doubts += result.doubts
             }
-            Translation(joined.trim().toString(), cut, tokens)
+            Translation(joined.trim().toString(), cut, tokens, doubts)
         }
 
     /** Frees the memory, after the texts that wait; does not block. */
@@ -68,6 +78,8 @@ class Translator private constructor(private val open: () -> Model) : AutoClosea
         model = null
     }
 }
+
+private val JUDGED = listOf("probability", "known") // since 0.9.0
 
 /** The open file. */
 private class Model(bytes: ByteBuffer, threads: Int) {
@@ -82,18 +94,23 @@ private class Model(bytes: ByteBuffer, threads: Int) {
     }
 
     fun run(sentence: String): Translation {
-        if (sentence.isEmpty()) return Translation("", false, emptyList())
+        if (sentence.isEmpty()) return Translation("", false, emptyList(), emptySet())
         val octets = sentence.encodeToByteArray()
         require(octets.size <= maxBytes) { "A sentence has ${octets.size} bytes, at most $maxBytes" }
         val (text, ids, score) = Triple(ByteArray(size), IntArray(tokens), FloatBuffer.allocate(1))
         val tokenOutputs = TokenOutputs(interpreter, tokens)
-        val outputs = mapOf("text" to text, "ids" to ids, "score" to score) + tokenOutputs.buffers
+        val judged = JUDGED.filter { it in interpreter.getSignatureOutputs("translate") }
+            .associateWith { FloatBuffer.allocate(1) }
+        val outputs = mapOf("text" to text, "ids" to ids, "score" to score) + judged +
+            tokenOutputs.buffers
         val input = mapOf<String, Any>("text" to octets.copyOf(maxBytes)) // zeros behind it
         interpreter.runSignature(input, outputs, "translate")
         require(!score.get(0).isNaN()) { "A sentence has more tokens than the file takes" }
         val translation = text.decodeToString(0, text.indexOfLast { it != 0.toByte() } + 1)
         val cut = translation.isNotEmpty() && endId != null && endId !in ids // 0.5.0 has no endId
-        return Translation(translation, cut, tokenOutputs.tokens(octets, text))
+        val (probability, known) = JUDGED.map { judged[it]?.get(0) }
+        val doubts = doubts(sentence, translation, probability, known)
+        return Translation(translation, cut, tokenOutputs.tokens(octets, text), doubts)
     }
 }
 

@@ -23,6 +23,7 @@ final class Model {
     try runner.invoke(with: ["text": Data(octets)])
     return Output(
       text: try read("text"), ids: try read("ids"), score: try read("score")[0],
+      probability: try readIfThere("probability").first, known: try readIfThere("known").first,
       tokens: TokenOutput(
         ends: try readIfThere("text_ends"), spans: try readIfThere("source_spans"),
         confidence: try readIfThere("confidence")))

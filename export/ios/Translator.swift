@@ -5,11 +5,13 @@
 import Foundation
 
 /// `isTruncated`: a sentence reached the file's longest output before its end. A file of
-/// `export --outputs` gives `tokens`, see Tokens.swift.
+/// `export --outputs` gives `tokens`, see Tokens.swift. What speaks against a sentence is in
+/// `doubts`, see Doubts.swift.
 struct Translation: Equatable, Sendable {
   let text: String
   let isTruncated: Bool
   let tokens: [Token]
+  let doubts: [Doubt]
 }
 
 enum TranslatorError: Error, Equatable {
@@ -21,6 +23,7 @@ struct Output {
   let text: [UInt8]
   let ids: [Int32]
   let score: Float
+  let probability, known: Float?  // since 0.9.0
   let tokens: TokenOutput
 }
 
@@ -39,20 +42,22 @@ actor Translator {
   /// after a sentence.
   func translate(_ text: String) throws -> Translation {
     var (joined, isTruncated, tokens, begin) = ("", false, [Token](), 0)
+    var doubts = [Doubt]()
     for piece in sentences(of: text) {
       try Task.checkCancellation()
       let sentence = piece.trimmingCharacters(in: .whitespacesAndNewlines)
-      let blank = Translation(text: "", isTruncated: false, tokens: [])
+      let blank = Translation(text: "", isTruncated: false, tokens: [], doubts: [])
       let result = sentence.isEmpty ? blank : try translateSentence(sentence)
       joined += result.text + space(after: piece, result.text)
       isTruncated = isTruncated || result.isTruncated
+      doubts += result.doubts.filter { !doubts.contains($0) }
       let before = piece.prefix(while: \.isWhitespace).utf16.count
       tokens += result.tokens.map { $0.moved(by: begin + before) }
       begin += piece.utf16.count
     }
     return Translation(
       text: joined.trimmingCharacters(in: .whitespacesAndNewlines), isTruncated: isTruncated,
-      tokens: tokens)
+      tokens: tokens, doubts: doubts)
   }
 
   func translateSentence(_ sentence: String) throws -> Translation {
@@ -63,9 +68,13 @@ actor Translator {
     guard !output.score.isNaN else { throw TranslatorError.tooManyTokens }
     let bytes = output.text.prefix((output.text.lastIndex { $0 != 0 } ?? -1) + 1)
     let hasEnd = endID.map(output.ids.contains) ?? true  // version 0.5.0 does not state it
+    let text = String(decoding: bytes, as: UTF8.self)
     return Translation(
-      text: String(decoding: bytes, as: UTF8.self), isTruncated: !bytes.isEmpty && !hasEnd,
-      tokens: output.tokens.tokens(source: octets, text: output.text))
+      text: text, isTruncated: !bytes.isEmpty && !hasEnd,
+      tokens: output.tokens.tokens(source: octets, text: output.text),
+      doubts: doubts(
+        source: sentence, translation: text, probability: output.probability,
+        known: output.known))
   }
 
   /// Frees the memory, after the text that is being translated.

@@ -12,19 +12,22 @@ from typing import NamedTuple
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
-from sentences import joined, sentences  # the files beside this one
+from doubts import doubts_of  # the files beside this one
+from sentences import joined, sentences
 from words import Word, words_of_sentence, words_of_text
 
 
 class Translation(NamedTuple):
     """Truncated: a sentence reached the file's longest output before its end.
 
-    A file without `--outputs` gives no words.
+    A file without `--outputs` gives no words. What speaks against a sentence is in
+    `doubts`, see `doubts_of`.
     """
 
     text: str
     truncated: bool
     words: list[Word]
+    doubts: list[str]
 
 
 class Translator:
@@ -51,14 +54,16 @@ class Translator:
         refuse_other_types(text)
         lines = re.split(r"(?<=\n)", text)
         pieces = [piece for line in lines for piece in sentences(line)]
-        blank = Translation("", False, [])
+        blank = Translation("", False, [], [])
         results = [
             self.translate_sentence(piece) if piece.strip() else blank
             for piece in pieces
         ]
         whole = joined(pieces, [result.text for result in results])
         truncated = any(result.truncated for result in results)
-        return Translation(whole, truncated, words_of_text(whole, pieces, results))
+        doubts = list(dict.fromkeys(x for result in results for x in result.doubts))
+        words = words_of_text(whole, pieces, results)
+        return Translation(whole, truncated, words, doubts)
 
     def translate_sentence(self, text):
         """The Translation of one sentence."""
@@ -77,7 +82,10 @@ class Translator:
         translation = result["text"].tobytes().rstrip(b"\0").decode()
         has_end = self._end_id is None or self._end_id in result["ids"]
         words = words_of_sentence(text, translation, result)
-        return Translation(translation, bool(translation) and not has_end, words)
+        truncated = bool(translation) and not has_end
+        judged = (result.get(name) for name in ("probability", "known"))
+        doubts = doubts_of(text, translation, *judged) if octets else []
+        return Translation(translation, truncated, words, doubts)
 
     def close(self):
         """Frees the memory, after the call that is running."""
@@ -112,5 +120,7 @@ if __name__ == "__main__":
             print(result.text, flush=True)
             if result.truncated:
                 print(f"The translation is cut off: {result.text}", file=sys.stderr)
+            if result.doubts:
+                print(f"Doubtful: {', '.join(result.doubts)}", file=sys.stderr)
     except (ValueError, RuntimeError, OSError, IndexError) as error:
         sys.exit(str(error) if sys.argv[1:] else __doc__)

@@ -4,7 +4,8 @@ import numpy as np
 import translate
 from ai_edge_litert.compiled_model import CompiledModel
 
-TYPES = {"text": np.uint8, "score": np.float32, "confidence": np.float32}
+FLOATS = "score", "probability", "known", "confidence"
+TYPES = {"text": np.uint8, **dict.fromkeys(FLOATS, np.float32)}
 
 
 class Translator(translate.Translator):

@@ -14,6 +14,7 @@ from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
 from keras_vanilla.pretrained import model_not_found
 from keras_vanilla.translation import Translator
 from keras_vanilla.translation.buckets import ROWS
+from keras_vanilla.translation.doubts import doubts_of
 from keras_vanilla.translation.encoded_texts import EncodedTexts
 
 NO_END = "the translation reached its longest length without an end"
@@ -25,10 +26,14 @@ class LineTranslation(NamedTuple):
     Fields:
         text: str; empty if the line cannot be translated.
         problem: str or None. The reason, or that the translation has no end.
+        score: float or None. See `Hypothesis`; None for a SavedModel.
+        doubts: list of str. What speaks against the translation, see `doubts_of`.
     """
 
     text: str
     problem: str | None = None
+    score: float | None = None
+    doubts: Sequence[str] = ()
 
     @property
     def is_left_out(self) -> bool:
@@ -101,7 +106,8 @@ class KerasLines:
         kept = encoded if len(short) == len(texts) else [texts[i] for i in short]
         stream = translator.stream(kept, **self._search)
         for i, (best, *_) in zip(short, stream, strict=True):
-            results[i] = LineTranslation(best.text, None if best.ended else NO_END)
+            problem = None if best.ended else NO_END
+            results[i] = LineTranslation(best.text, problem, best.score, best.doubts)
         return results
 
 
@@ -127,13 +133,14 @@ class TfliteLines:
         size, most = len(text.rstrip().encode()), description.max_bytes
         if size > most:
             return LineTranslation("", f"{size} bytes; the file takes {most}")
-        ids, translation, score = self._file.translate_text(text.rstrip())
+        ids, translation, score, doubts = self._file.translate_text(text.rstrip())
         if np.isnan(score):
             most = description.max_source_tokens
             return LineTranslation("", f"more than {most} tokens, which the file takes")
         end_id = description.end_id
         ended = not translation or end_id is None or end_id in ids
-        return LineTranslation(translation, None if ended else NO_END)
+        problem = None if ended else NO_END
+        return LineTranslation(translation, problem, score, doubts)
 
 
 class SavedModelLines:
@@ -154,7 +161,8 @@ class SavedModelLines:
             translations = self._folder.translate_texts([texts[i] for i in rows])
             for i, (text, is_too_long) in zip(rows, translations, strict=True):
                 problem = "more tokens than the model takes" if is_too_long else None
-                results[i] = LineTranslation(text, problem)
+                doubts = () if is_too_long else doubts_of(texts[i], text)
+                results[i] = LineTranslation(text, problem, doubts=doubts)
         return results
 
 

@@ -15,13 +15,14 @@ NEXT_STEPS = {
     python {folder}/translate.py FILE.tflite "A sentence."
 """,
     "android": """\
-    Add Translator.kt, Sentences.kt and Tokens.kt to the sources of your app, the
-    dependencies that Translator.kt names to build.gradle.kts, and FILE.tflite to
+    Add Translator.kt, Sentences.kt, Tokens.kt and Doubts.kt to the sources of your app,
+    the dependencies that Translator.kt names to build.gradle.kts, and FILE.tflite to
     app/src/main/assets.
 """,
     "ios": """\
-    Add Translator.swift, Sentences.swift, Tokens.swift, FILE.tflite and one of the two
-    runtimes, LiteRTModel.swift or TensorFlowLiteModel.swift, to your app in Xcode.
+    Add Translator.swift, Sentences.swift, Tokens.swift, Doubts.swift, FILE.tflite and
+    one of the two runtimes, LiteRTModel.swift or TensorFlowLiteModel.swift, to your app
+    in Xcode.
 """,
     "web": """\
     npm pack {folder}

@@ -105,7 +105,11 @@ def run(options: argparse.Namespace) -> int | None:
     if of_files:
         raise ValueError(f"{named_options(of_files)} is for --output-dir.")
 
-    from keras_vanilla.translation.batch_translation import WINDOW, warn_unfinished
+    from keras_vanilla.translation.batch_translation import (
+        WINDOW,
+        warn_doubtful,
+        warn_unfinished,
+    )
     from keras_vanilla.translation.required_terms import warn_unmet
 
     _check(options)
@@ -114,7 +118,7 @@ def run(options: argparse.Namespace) -> int | None:
     groups = groups or input_groups(options.input, WINDOW, at_once=bool(options.output))
     open_model = _open_keras_file if is_keras_file(options.model) else _open_other_model
     translate = open_model(options)
-    ended, unmet = [], []
+    ended, unmet, doubts = [], [], []
     with _progress(options, groups) as progress, _opened(options.output) as write:
         for group in groups:
             for rows in translate(group, len(ended) + 1, progress):
@@ -122,8 +126,10 @@ def run(options: argparse.Namespace) -> int | None:
                 best = [row for row in rows if row["rank"] == 1]
                 ended += [row["ended"] for row in best]
                 unmet += [row.get("unmet") or [] for row in best]
+                doubts += [row["doubts"] or [] for row in best]
     warn_unfinished(ended)
     warn_unmet(unmet)
+    warn_doubtful(doubts)
     return None
 
 
@@ -203,9 +209,9 @@ def _open_keras_file(options):
 
 
 def _fields(hypothesis):
-    text, score, _, ended, unmet = hypothesis
+    text, score, _, ended, unmet, doubts = hypothesis
     fields = {"translation": text, "score": score, "ended": ended}
-    return fields | {"unmet": list(unmet) or None}
+    return fields | {"unmet": list(unmet) or None, "doubts": list(doubts) or None}
 
 
 def _open_other_model(options):
@@ -222,9 +228,10 @@ def _open_other_model(options):
             for number, (text, result) in enumerate(pairs, start=first + start):
                 if result.is_left_out:
                     raise ValueError(f"Text {number}: {result.problem}.")
-                row = {"line": number, "rank": 1, "source": text, "score": None}
-                ended = result.problem is None
-                rows.append(row | {"translation": result.text, "ended": ended})
+                row = {"line": number, "rank": 1, "source": text}
+                row |= {"translation": result.text, "score": result.score}
+                row |= {"ended": result.problem is None}
+                rows.append(row | {"doubts": list(result.doubts) or None})
             if progress is not None:
                 progress.update(len(rows))
             yield rows

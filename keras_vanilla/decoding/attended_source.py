@@ -87,7 +87,7 @@ class AttendedSource(ModelAround):
         weights = {}
         logits, cache = self._model.decode_step(ids, index, cache, weights)
         weights = weights[f"decoder/{self.layer}/cross"]  # (B, N, 1 or K, S)
-        weights = ops.mean(weights, axis=1)
+        weights = ops.mean(ops.cast(weights, "float32"), axis=1)
         # On TensorFlow, `ops.argmax` uses operators that phones do not have.
         attended = ops.top_k(weights * cache.extra[COUNTED], k=1)[1]
         attended = ops.reshape(ops.cast(attended, "int32"), ops.shape(ids))

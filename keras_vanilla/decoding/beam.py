@@ -1,11 +1,13 @@
 """Beam search: keeps the most probable continuations at each step."""
 
+import functools
 from typing import Any
 
 from keras import ops
 
 from keras_vanilla._operators import slice_update
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.attended_source import ATTENDED, AttendedSource
 from keras_vanilla.decoding.beam_past import CopiedPast, beam_past, of_parents
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
@@ -77,6 +79,8 @@ def beam_search(
 
     banks, refills = None, config.early_stopping is not None
     if terms is not None:
+        if terms.places is not None:
+            model = AttendedSource(model)
         if refills:
             raise ValueError(
                 "`terms` cannot be combined with `early_stopping`. Received: "
@@ -150,7 +154,10 @@ def _start(model, shape, length):
 def _step(model, past, state, rows, constraints, banks):
     """Extends every live beam by one token and keeps the K best hypotheses."""
     logits, cache = past.step(state["last"], state["index"], state["cache"])
-    best_continuations = banks.best_continuations if banks else _best_continuations
+    best_continuations = _best_continuations
+    if banks:
+        attended = getattr(cache, "extra", {}).get(ATTENDED)
+        best_continuations = functools.partial(banks.best_continuations, attended)
     parents, tokens, log_probs, ended_before, terms = best_continuations(
         state, logits, constraints
     )

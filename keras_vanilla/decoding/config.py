@@ -148,6 +148,17 @@ class DecodingConfig:
             lengths = (5 + lengths) / 6
         return log_probs / lengths**self.length_penalty
 
+    def mean_log_probs(self, scores: Tensor, lengths: Tensor) -> Tensor:
+        """The mean log-probability of the tokens of an output, from its score.
+
+        Args:
+            scores: float, array or tensor. The scores of this search.
+            lengths: float, array or tensor. Numbers of tokens, at least 1.
+        """
+        if not self.is_greedy:
+            scores = scores / self.apply_length_penalty(1.0, lengths)
+        return scores / lengths
+
     def refuse_beams(self, search: str) -> None:
         """Refuses settings for several hypotheses, for a search that keeps one.
 

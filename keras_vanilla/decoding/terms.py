@@ -14,6 +14,8 @@ FIRST = 1e30  # ranks before every estimate
 LAST = 2**30  # ranks after every position in a bank
 BEGUN, MATCHED = 5.0, 2.0  # bonus in nats: per term that has begun, per token of it
 STRAY = 1e4  # penalty in nats, larger than any other loss of a hypothesis
+MISPLACED = 30.0  # penalty in nats, per term that begins where its source is not read
+IN_PLACE = 10.0  # bonus in nats for a term that has begun where it is read
 MOST_BANKS = 32
 
 
@@ -31,11 +33,15 @@ class Terms(NamedTuple):
         needed: int32 (B, J). The number of times that each term must occur.
         inside: bool (2, V). Whether the text of each token ends within a word, and
             whether it begins within one.
+        places: bool (B, J, S) or None. The source tokens that each term translates. A
+            term is misplaced, and costs 30 nats, if the step of its first token attends
+            most to another source token, see `AttendedSource`. None: all are right.
     """
 
     ids: Tensor
     needed: Tensor
     inside: Tensor
+    places: Tensor | None = None
 
 
 class TermBanks:
@@ -55,8 +61,11 @@ class TermBanks:
     those that break off a term whose beginning the model did not propose, and tokens
     outside terms where the model prefers the end.
 
+    A term that begins where the model does not read its source costs `MISPLACED` nats,
+    in the score as well, if the terms have places.
+
     Args:
-        model: SearchedModel.
+        model: SearchedModel; an `AttendedSource` if the terms have places.
         terms: Terms, as for `check_terms`.
         limits: int32 (B,) or int. Longest length of each row.
         beam_size: int (K).
@@ -76,6 +85,7 @@ class TermBanks:
         self._ids = ops.convert_to_tensor(terms.ids, dtype="int32")
         self._needed = ops.convert_to_tensor(terms.needed, dtype="int32")
         self._inside = ops.convert_to_tensor(terms.inside, dtype="bool")
+        self._places = terms.places
         self._real = ops.greater_equal(self._ids, 0)  # (B, J, A, P)
         lengths = ops.sum(ops.cast(self._real, "int32"), axis=3, keepdims=True)
         self._positions = ops.arange(ops.shape(self._ids)[3], dtype="int32")  # (P,)
@@ -93,6 +103,8 @@ class TermBanks:
         return {
             # True if the newest tokens are those of a form up to each of its positions.
             "matched": ops.zeros((*shape, *sizes), dtype="bool"),
+            # True if such a form began where the source of its term was read.
+            "placed": ops.zeros((*shape, *sizes), dtype="bool"),
             "counts": ops.zeros((*shape, sizes[0]), dtype="int32"),
             "progress": ops.zeros(shape, dtype="int32"),
             "forced": ops.zeros(shape, dtype="bool"),
@@ -108,11 +120,17 @@ class TermBanks:
         return counts < ops.expand_dims(self._needed, 1)
 
     def best_continuations(
-        self, state: dict, logits: Tensor, constraints: Constraints
+        self,
+        attended: Tensor | None,
+        state: dict,
+        logits: Tensor,
+        constraints: Constraints,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Tensor]]:
         """Selects the K continuations to keep.
 
         Args:
+            attended: int32 (B, K). The source token that the step of each beam attends
+                to most; only used if the terms have places.
             state: state of the beam search.
             logits: float32 tensor (B, K, V).
             constraints: Constraints. Terms may contain repetitions that they forbid.
@@ -122,8 +140,9 @@ class TermBanks:
         """
         most = min(self._beam_size + 1, ops.shape(logits)[2])
         tokens, scores = self._candidates(state, logits, constraints, most)
-        after = self._after(state["terms"], state["last"], tokens)
-        added = scores - log_total(logits)
+        is_place = self._is_place(attended)
+        after = self._after(state["terms"], state["last"], tokens, is_place)
+        added = scores - log_total(logits) - MISPLACED * after.misplaced
         log_probs = ops.expand_dims(state["log_probs"], 2) + added  # (B, K, M)
         possible = self._possible(state["terms"], tokens, scores, after, most)
         rather_end = scores < logits[:, :, self._model.end_id][:, :, None]
@@ -150,11 +169,21 @@ class TermBanks:
         known = self._known(state["terms"], parents, tokens, after, is_extra, kept)
         return parents, tokens, log_probs, kept, known
 
+    def _is_place(self, attended):
+        """(B, K, 1, J): True if a term may begin at this step."""
+        if self._places is None:
+            return ops.ones((1, 1, 1, 1), dtype="bool")
+        places = ops.transpose(ops.cast(self._places, "bool"), (0, 2, 1))  # (B, S, J)
+        return ops.take_along_axis(
+            places, ops.reshape(attended, (*ops.shape(places)[:1], -1, 1)), axis=1
+        )[:, :, None]
+
     def _known(self, known, parents, tokens, after, is_extra, kept):
         """The state of the terms in the hypotheses (B, K) that are kept."""
         old = {name: of_parents(value, parents) for name, value in known.items()}
         new = {
             "matched": self._matched(old["matched"], tokens, after.inside),
+            "placed": after.placed,
             "counts": after.counts,
             "progress": after.progress,
             "forced": (is_extra | old["forced"]) & (after.begun_tokens > 0),
@@ -190,6 +219,9 @@ class TermBanks:
         begun, progress, stray = (
             ops.cast(x, "float32") for x in (after.begun, after.progress, stray)
         )
+        if self._places is not None:
+            log_probs += IN_PLACE * ops.cast(after.begins_in_place, "float32")
+            log_probs -= MISPLACED * ops.cast(after.begins_misplaced, "float32")
         return log_probs + BEGUN * begun + MATCHED * progress - STRAY * stray
 
     def _candidates(self, state, logits, constraints, most):
@@ -232,22 +264,43 @@ class TermBanks:
         batch, beam_size = ops.shape(tokens)[:2]
         return ops.reshape(tokens, (batch, beam_size, -1))
 
-    def _after(self, known, last, tokens):
+    def _after(self, known, last, tokens, is_place):
         """The state of the terms after each candidate (B, K, M)."""
         ends, begins = self._inside[0], self._inside[1]
         inside = ops.take(ends, last)[:, :, None] & ops.take(begins, tokens)
         complete = self._complete(known["matched"])[:, :, None]  # (B, K, 1, J)
-        counts = known["counts"][:, :, None] + ops.cast(
-            complete & ~inside[..., None], "int32"
-        )
+        occurs = complete & ~inside[..., None]
+        counts = known["counts"][:, :, None] + ops.cast(occurs, "int32")
         matched = self._matched(known["matched"][:, :, None], tokens, inside)
-        spared = ops.max(ops.where(matched, _beside(self._spared, 2), 0), axis=(4, 5))
+        was_placed = _shifted(known["placed"])[:, :, None]
+        is_first = ops.equal(self._positions, 0)
+        placed = matched & ops.where(is_first, is_place[..., None, None], was_placed)
         needed = _beside(self._needed, 2)
-        spared = ops.max(ops.where(counts < needed, spared, 0), axis=3)
+        unmet = counts < needed
+        spared, spared_in_place = (
+            ops.max(ops.where(x, _beside(self._spared, 2), 0), axis=(4, 5))
+            for x in (matched, placed)
+        )  # (B, K, M, J)
+        spared, spared_in_place = (
+            ops.max(ops.where(unmet, x, 0), axis=3) for x in (spared, spared_in_place)
+        )
+        in_place = self._complete(known["placed"])[:, :, None]
+        is_new = known["counts"][:, :, None] < needed
+        misplaced = ops.cast(occurs & is_new & ~in_place, "float32")
         met = ops.minimum(counts, needed)  # (B, K, M, J)
         progress = ops.sum(met * _beside(self._lengths, 2), axis=3) + spared
         begun = ops.sum(met, axis=3) + ops.cast(spared > 0, "int32")
-        return _After(inside, counts, progress, begun, spared)
+        return _After(
+            inside,
+            counts,
+            progress,
+            begun,
+            spared,
+            placed,
+            ops.sum(misplaced, axis=3),
+            spared_in_place < spared,
+            (spared_in_place > 0) & (spared_in_place == spared),
+        )
 
     def _matched(self, matched, tokens, inside):
         """Updates `matched` (..., J, A, P) with one more token (...)."""
@@ -258,8 +311,7 @@ class TermBanks:
 
     def _follows(self, matched):
         """(..., P): True if all tokens before a position of a form have occurred."""
-        before = ops.concatenate([matched[..., :1], matched[..., :-1]], axis=-1)
-        return before | ops.equal(self._positions, 0)
+        return _shifted(matched) | ops.equal(self._positions, 0)
 
     def _complete(self, matched):
         """(B, K, J): True if the newest tokens are a form of a term."""
@@ -294,6 +346,9 @@ class _After(NamedTuple):
         progress: int32. Number of tokens of terms.
         begun: int32. Number of terms that have occurred or begun.
         begun_tokens: int32. Number of tokens of a term that has begun.
+        placed: bool, with axes J, A, P. As `TermBanks.start`.
+        misplaced: float32. Number of terms that were completed, but are misplaced.
+        begins_misplaced, begins_in_place: bool. Whether a term has begun, and where.
     """
 
     inside: Tensor
@@ -301,6 +356,15 @@ class _After(NamedTuple):
     progress: Tensor
     begun: Tensor
     begun_tokens: Tensor
+    placed: Tensor
+    misplaced: Tensor
+    begins_misplaced: Tensor
+    begins_in_place: Tensor
+
+
+def _shifted(matched):
+    """(..., P): the values one position before, and at the first position its own."""
+    return ops.concatenate([matched[..., :1], matched[..., :-1]], axis=-1)
 
 
 def _of_row(values):
@@ -334,7 +398,7 @@ def check_terms(model: SearchedModel, terms: Terms, rows: int | None = None) -> 
     Raises:
         ValueError: if a shape or the vocabulary does not match.
     """
-    ids, needed, inside = (tuple(each.shape) for each in terms)
+    ids, needed, inside = (tuple(each.shape) for each in terms[:3])
     if (len(ids), len(needed), len(inside)) != (4, 2, 2):
         raise ValueError(
             "`terms` must be `Terms` with ids (B, J, A, P), needed (B, J) and inside "

@@ -12,7 +12,7 @@ from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.tokenizer.piece_names import target_names
 from keras_vanilla.tokenizer.protocol import TokenizerProtocol, tokens_before_text
 from keras_vanilla.translation import Translator
-from keras_vanilla.translation.piece_texts import loop_guard
+from keras_vanilla.translation.piece_texts import loop_guard, unknown_ids
 
 VOCABULARY = "keras_vanilla_vocabulary"  # name of the metadata entry
 
@@ -22,7 +22,9 @@ class TextForm(tf.Module):
 
     Signature `translate`: text uint8 (max_bytes,), UTF-8 padded with zeros -> text
     uint8 (M,), the same; ids int32 (L,), padded; score float32 (), the log-probability,
-    in beam search divided by the length normalization.
+    in beam search divided by the length normalization; and for `doubts_of`, float32 (),
+    probability, the geometric mean of the probabilities of `ids`, and known, the share
+    of the source's tokens that are pieces of the vocabulary.
 
     A text without pieces results in an empty text, padding and a score of 0. A text
     with more tokens than the limit results in the same with a score of NaN.
@@ -54,6 +56,8 @@ class TextForm(tf.Module):
         decoding = description.decoding.of_vocabulary(
             lambda: loop_guard(translator.tokenizer)
         )
+        self._decoding = decoding
+        self._unknown_ids = unknown_ids(translator.tokenizer)
         self._search = SearchGraph(
             model,
             decoding,
@@ -77,7 +81,28 @@ class TextForm(tf.Module):
         score = tf.where(empty, 0.0, tf.where(too_long, math.nan, score))
         translation, _, ends = self._tokenizer.decode(ids)
         about_tokens = self._about_tokens(ids, ends, spans, notes)
-        return {"text": translation, "ids": ids, "score": score, **about_tokens}
+        for_doubts = {
+            "probability": self._probability(ids, score),
+            "known": self._known(source_ids, count),
+        }
+        outputs = {"text": translation, "ids": ids, "score": score}
+        return {**outputs, **for_doubts, **about_tokens}
+
+    def _probability(self, ids, score):
+        """The geometric mean of the probabilities of the tokens."""
+        length = tf.reduce_sum(tf.cast(ids != self._pad_id, tf.float32))
+        return tf.exp(self._decoding.mean_log_probs(score, tf.maximum(length, 1.0)))
+
+    def _known(self, source_ids, count):
+        """The share of tokens with a piece, without a language code and the end."""
+        places = tf.range(self._max_source_tokens)
+        of_text = (places >= self._before_text) & (places < count - 1)
+        is_unknown = tf.reduce_any(source_ids[:, None] == self._unknown_ids, axis=1)
+        unknown, number = (
+            tf.reduce_sum(tf.cast(each, tf.float32))
+            for each in (of_text & is_unknown, of_text)
+        )
+        return 1.0 - unknown / tf.maximum(number, 1.0)
 
     def _searched(self, source_ids, count):
         """Searches with tensors as long as the sentence: a short one is fast.

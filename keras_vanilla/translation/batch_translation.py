@@ -1,8 +1,11 @@
 """Translates texts in batches of similar length, keeping their order."""
 
 import functools
+import itertools
+import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -24,6 +27,7 @@ from keras_vanilla.translation.buckets import (
     length_buckets,
     pad_rows,
 )
+from keras_vanilla.translation.doubts import doubts_of
 from keras_vanilla.translation.required_terms import RequiredTerms
 
 WINDOW = 4096  # number of texts that are sorted by length together
@@ -35,11 +39,12 @@ class Hypothesis(NamedTuple):
 
     Fields:
         text: str.
-        score: float. The log-probability divided by the length normalization; None for
-            greedy search, which does not compute it.
+        score: float or None. The log-probability, in beam search divided by the length
+            normalization; None for a text that is split into sentences.
         ids: list of int. Target ids, with the end if there is one.
         ended: bool. False if the longest length was reached before an end.
         unmet: list of str. Required translations of terms that are missing.
+        doubts: list of str. What speaks against the translation, see `doubts_of`.
     """
 
     text: str
@@ -47,6 +52,7 @@ class Hypothesis(NamedTuple):
     ids: list[int]
     ended: bool
     unmet: Sequence[str] = ()
+    doubts: Sequence[str] = ()
 
 
 class BatchTranslator:
@@ -60,6 +66,7 @@ class BatchTranslator:
             scores; without it, one.
         progress: Progress that counts the texts, or None.
         required: RequiredTerms or None.
+        unknown: set of int. The `unknown_ids` of the tokenizer.
     Attributes:
         longest_output: int. The length of the longest output, including the end.
     Raises:
@@ -74,10 +81,11 @@ class BatchTranslator:
         config: DecodingConfig,
         progress: Progress | None = None,
         required: RequiredTerms | None = None,
+        unknown: Set[int] = frozenset(),
     ):
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self._compiled, self._progress = compiled, progress
-        self._required = required
+        self._required, self._unknown = required, unknown
         self.longest_output = output_length(model, model.max_length, config.max_length)
 
     def stream(
@@ -99,6 +107,7 @@ class BatchTranslator:
         for start in range(0, len(sources), WINDOW):
             indices = range(start, min(start + WINDOW, len(sources)))
             yield from self._window(
+                [texts[i] for i in indices],
                 [sources[i] for i in indices],
                 [[] if prefixes is None else prefixes[i] for i in indices],
                 [
@@ -111,9 +120,9 @@ class BatchTranslator:
         self,
         sources: Sequence,
         prefixes: Sequence[Sequence[int]] = (),
-        terms: Sequence[dict[str, int]] = (),
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Searches one batch: target ids (B, n, L), and scores (B, n) or None.
+        terms: Sequence[dict[str, list]] = (),
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Searches one batch: target ids (B, n, L) and scores (B, n).
 
         Raises:
             ValueError: if an output is empty or has no end, because weights of the
@@ -124,16 +133,16 @@ class BatchTranslator:
             inputs["target_prefix"] = self._padded(prefixes, self.longest_output)
         if any(terms):
             inputs["terms"] = self._required.batch(
-                *map(_with_last, (terms, sources, prefixes)), self.config.max_length
+                *map(_with_last, (terms, sources, prefixes)),
+                self.config.max_length,
+                inputs["source_ids"].shape[1],
             )
-        scored = not self.config.is_greedy
-        results = self._compiled(
-            run_search, **inputs, config=self.config, return_scores=scored
+        ids, scores = self._compiled(
+            run_search, **inputs, config=self.config, return_scores=True
         )
-        ids, scores = results if scored else (results, None)
         if self.config.n_best is None:
-            ids, scores = ids[:, None], scores[:, None] if scored else None
-        ids, scores = ids[: len(sources)], scores[: len(sources)] if scored else None
+            ids, scores = ids[:, None], scores[:, None]
+        ids, scores = ids[: len(sources)], scores[: len(sources)]
         is_end = ids == self.model.end_id
         if is_end[..., 0].any() or not is_end.any(axis=-1).all():
             check_finite_weights(self.model)
@@ -144,9 +153,8 @@ class BatchTranslator:
         width = min(bucket_width(rows), longest)
         return pad_rows(_with_last(rows), width, self.model.pad_id)
 
-    def _window(self, sources, prefixes, terms):
-        score = None if self.config.is_greedy else 0.0
-        results = [[Hypothesis("", score, [], True, list(row))] for row in terms]
+    def _window(self, texts, sources, prefixes, terms):
+        results = [[Hypothesis("", 0.0, [], True, list(row))] for row in terms]
         # A text without pieces (only an end, or a language code and an end) has an
         # empty translation, unless there is a prefix.
         blank = 1 + tokens_before_text(self.tokenizer)
@@ -158,9 +166,23 @@ class BatchTranslator:
         batches = [*length_buckets(searched, self.config.beam_size)]
         for batch in _in_flight(search, batches[::-1]):  # the longest first
             for i, hypotheses in batch.items():
-                results[i] = hypotheses
+                results[i] = [
+                    each._replace(doubts=self._doubts(texts[i], sources[i], each))
+                    for each in hypotheses
+                ]
             self._count(len(batch))
         return results
+
+    def _doubts(self, text, source, hypothesis):
+        """What speaks against a hypothesis of a text with these source ids."""
+        ids = source[tokens_before_text(self.tokenizer) : -1]
+        unknown = sum(id_ in self._unknown for id_ in ids)
+        known = 1 - unknown / len(ids) if len(ids) else None
+        length = max(len(hypothesis.ids), 1)
+        mean = self.config.mean_log_probs(hypothesis.score, length)
+        code_of = getattr(self.tokenizer, "code_of", lambda text: "")
+        text = text.removeprefix(code_of(text))
+        return doubts_of(text, hypothesis.text, math.exp(mean), known)
 
     def _search(self, sources, prefixes, terms, indices):
         """Returns the hypotheses of each row of a batch, by its index.
@@ -191,9 +213,8 @@ class BatchTranslator:
     def _read(self, ids, scores, terms):
         """Yields the hypotheses of each row from the result of `search_batch`."""
         texts = iter(self.tokenizer.decode(ids.reshape(-1, ids.shape[2])))
-        scores = [[None]] * len(ids) if scores is None else scores.tolist()
         for row_ids, row_scores, row_terms in zip(
-            ids.tolist(), scores, terms, strict=True
+            ids.tolist(), scores.tolist(), terms, strict=True
         ):
             hypotheses = []
             for beam_ids, score in zip(row_ids, row_scores, strict=True):
@@ -243,5 +264,24 @@ def warn_unfinished(ended: Sequence[bool]) -> None:
         warnings.warn(
             f"{len(unfinished)} of {len(ended)} translations reached their longest "
             f"length without an end: texts {some_of(unfinished)}",
+            stacklevel=3,
+        )
+
+
+def warn_doubtful(doubts: Sequence[Sequence[str]]) -> None:
+    """Warns about doubtful translations.
+
+    Args:
+        doubts: lists of `doubts_of`, one for each text.
+    Warns:
+        UserWarning: if any list has a doubt.
+    """
+    numbers = [number for number, some in enumerate(doubts, start=1) if some]
+    if numbers:
+        counts = Counter(itertools.chain(*doubts)).most_common()
+        kinds = ", ".join(f"{count} {doubt}" for doubt, count in counts)
+        warnings.warn(
+            f"{len(numbers)} of {len(doubts)} translations are doubtful ({kinds}): "
+            f"texts {some_of(numbers)}",
             stacklevel=3,
         )

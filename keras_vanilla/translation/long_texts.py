@@ -99,4 +99,5 @@ def _join(pieces, hypotheses):
     ids = [id_ for each in hypotheses for id_ in each.ids]
     ended = all(each.ended for each in hypotheses)
     unmet = [what for each in hypotheses for what in each.unmet]
-    return Hypothesis(text, None, ids, ended, unmet)
+    doubts = list(dict.fromkeys(what for each in hypotheses for what in each.doubts))
+    return Hypothesis(text, None, ids, ended, unmet, doubts)

@@ -46,6 +46,13 @@ def inside_words(tokenizer: TokenizerProtocol) -> np.ndarray:
     return inside
 
 
+def unknown_ids(tokenizer: TokenizerProtocol) -> list[int]:
+    """The source ids of bytes, and of what the vocabulary does not have."""
+    name, size = source_names(tokenizer), tokenizer.vocabulary_size
+    byte_ids = [id_ for id_ in range(size) if BYTE_PIECE.fullmatch(name(id_))]
+    return [*byte_ids, tokenizer.unknown_id]
+
+
 def loop_guard(tokenizer: TokenizerProtocol) -> LoopGuard:
     """The LoopGuard of a vocabulary. Texts are compared in NFKC, without case."""
     numbered = {}  # text -> its number

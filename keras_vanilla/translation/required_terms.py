@@ -102,8 +102,11 @@ class RequiredTerms:
         """Cached for all pieces; it is slow, so only computed if a text has a term."""
         return inside_words(self._tokenizer)
 
-    def of_text(self, text: str) -> dict[str, int]:
-        """Required strings, each with the number of times a translation needs it.
+    def of_text(self, text: str) -> dict[str, list[tuple[int, int]]]:
+        """Required strings, each with the places in the text that require it.
+
+        A place is the characters from begin to end of the normalised text, counted from
+        the end of the text: "dog" in "A dog." is at (-4, -1).
 
         Args:
             text: str.
@@ -116,7 +119,11 @@ class RequiredTerms:
         self._find_copied(
             text, required, [kind for kind in self._copy if kind == "number"]
         )
-        return dict(Counter(required[span] for span in sorted(required)))
+        places = {}
+        for begin, end in sorted(required):
+            place = begin - len(text), end - len(text)
+            places.setdefault(required[begin, end], []).append(place)
+        return places
 
     def _find_copied(self, text, required, kinds):
         for kind in kinds:
@@ -151,10 +158,11 @@ class RequiredTerms:
 
     def batch(
         self,
-        rows: Sequence[dict[str, int]],
+        rows: Sequence[dict[str, list]],
         sources: Sequence[Sequence[int]],
         prefixes: Sequence[Sequence[int]],
         max_length: int | None,
+        source_width: int,
     ) -> Terms | None:
         """The terms of a batch, for the search; None if no text has any.
 
@@ -165,7 +173,9 @@ class RequiredTerms:
             sources: lists of ids.
             prefixes: lists of ids.
             max_length: int or None, as in `DecodingConfig`.
+            source_width: int. Length of the padded sources.
         """
+        all_places = rows
         if len(self._forms_of) > MOST_KNOWN:
             self._forms_of.clear()
         rows = [
@@ -179,14 +189,28 @@ class RequiredTerms:
         width = bucket_width([form for forms in all_forms for form in forms])
         shape = len(rows), terms, max(map(len, all_forms)), width
         ids, needed = np.full(shape, -1, "int32"), np.zeros(shape[:2], "int32")
+        places = np.zeros((*shape[:2], source_width), bool)
         for b, row in enumerate(rows):
+            spans = self._spans(sources[b])
             for j, (what, count) in enumerate(self._needed(row).items()):
                 needed[b, j] = count
                 for a, form in enumerate(self._forms(what)):
                     ids[b, j, a, : len(form)] = form
-        return Terms(ids, needed, self._inside)
+                for begin, end in all_places[b][what]:
+                    is_within = (spans[:, 0] < end) & (spans[:, 1] > begin)
+                    places[b, j, : len(spans)] |= is_within
+        return Terms(ids, needed, self._inside, places)
 
-    def unmet(self, row: dict[str, int], ids: Sequence[int], text: str) -> list[str]:
+    def _spans(self, source):
+        """(S, 2): begin and end of each source token, counted as in `of_text`."""
+        pieces = self._tokenizer.source_pieces([int(id_) for id_ in source[:-1]])
+        # Of a character that is in bytes, the first one counts.
+        is_rest = re.compile("<0x[89AB][0-9A-F]>").fullmatch
+        sizes = [0 if is_rest(each) else len(piece_text(each)) for each in pieces]
+        ends = np.cumsum(sizes, dtype="int32") - sum(sizes)
+        return np.stack([ends - np.array(sizes, "int32"), ends], axis=1)
+
+    def unmet(self, row: dict[str, list], ids: Sequence[int], text: str) -> list[str]:
         """The required strings that a translation lacks, or contains too seldom.
 
         Args:
@@ -194,6 +218,7 @@ class RequiredTerms:
             ids: list of int. Ids of the translation.
             text: str. The translation.
         """
+        row = {what: len(places) for what, places in row.items()}
         possible = {what: count for what, count in row.items() if self._forms(what)}
         needed = row | self._needed(possible)
         return [
@@ -208,9 +233,9 @@ class RequiredTerms:
         # The mask of a source may leave out its end.
         limit = output_length(self._model, max(source_length - 1, 1), max_length)
         room, kept = max(limit, prefix_length) - prefix_length - 1, Counter()
-        for what, count in row.items():
+        for what, places in row.items():
             forms = self._forms(what)
-            for _ in range(count):
+            for _ in places:
                 if forms and len(forms[0]) <= room:
                     room -= len(forms[0])
                     kept[what] += 1

@@ -35,7 +35,7 @@ from keras_vanilla.translation.encoded_texts import (
     encoded_prefixes,
 )
 from keras_vanilla.translation.long_texts import stream_sentences
-from keras_vanilla.translation.piece_texts import loop_guard
+from keras_vanilla.translation.piece_texts import loop_guard, unknown_ids
 from keras_vanilla.translation.required_terms import RequiredTerms, warn_unmet
 from keras_vanilla.translation.saved_classes import (
     TOKENIZER,
@@ -368,10 +368,20 @@ class Translator(keras.Model):
     def _loop_guard(self):
         return loop_guard(self.tokenizer)
 
+    @functools.cached_property
+    def _unknown_ids(self):
+        return frozenset(unknown_ids(self.tokenizer))
+
     def _batch_translator(self, config, progress=None, required=None):
         config = config.of_vocabulary(lambda: self._loop_guard)
         return BatchTranslator(
-            self.model, self.tokenizer, self._compiled, config, progress, required
+            self.model,
+            self.tokenizer,
+            self._compiled,
+            config,
+            progress,
+            required,
+            self._unknown_ids,
         )
 
     def save(

@@ -6,10 +6,11 @@ import sys
 import pytest
 from tiers import in_full
 
-from keras_vanilla.bulk import LineTranslation, open_line_translator
+from keras_vanilla.bulk import open_line_translator
 from keras_vanilla.export import saved_model, tflite
 from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
 from keras_vanilla.translation.batch_translation import BatchTranslator
+from keras_vanilla.translation.doubts import doubts_of
 
 LONG = "one " * 300  # more than the model takes
 KINDS = ["keras", "tflite", *in_full("saved_model")]
@@ -29,7 +30,13 @@ def model(request, trained_translator, tmp_path_factory):
 def test_lines_are_those_of_translator(model, trained_translator, unseen_sentences):
     lines = [*unseen_sentences[:30], "", "  "]
     results = open_line_translator(model)(lines)
-    assert results == [LineTranslation(t) for t in trained_translator.translate(lines)]
+    expected = trained_translator.translate(lines)
+    assert [(each.text, each.problem) for each in results] == [
+        (text, None) for text in expected
+    ]
+    for line, each in zip(lines, results, strict=True):
+        by_texts = doubts_of(line, each.text) if line.strip() else []
+        assert [x for x in each.doubts if x in ("missing", "unchanged")] == by_texts
 
 
 def test_long_line_is_named_and_others_translated(
@@ -38,7 +45,7 @@ def test_long_line_is_named_and_others_translated(
     sentence = unseen_sentences[0]
     first, long, last = open_line_translator(model)([sentence, LONG, sentence])
     (expected,) = trained_translator.translate([sentence])
-    assert first == last == LineTranslation(expected)
+    assert first == last and (first.text, first.problem) == (expected, None)
     assert long.text == "" and "takes" in long.problem
     (alone,) = open_line_translator(model)([LONG])
     assert alone == long and open_line_translator(model)([]) == []
@@ -53,7 +60,10 @@ def test_blank_lines_do_not_run_model(model, monkeypatch):
     for name in ("translate_text", "translate_texts", "search_batch"):
         for kind in (TfliteFile, SavedModelFolder, BatchTranslator):
             monkeypatch.setattr(kind, name, refuse, raising=False)
-    assert translate(["", " \t", "\u3000"]) == 3 * [LineTranslation("")]
+    results = translate(["", " \t", "\u3000"])
+    assert [(each.text, each.problem, [*each.doubts]) for each in results] == 3 * [
+        ("", None, [])
+    ]
 
 
 def test_translation_without_end_is_named(trained_file, unseen_sentences):

@@ -75,7 +75,7 @@ def test_next_steps_are_printed(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["caller", "web", "a folder"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("Wrote a folder: README.md, description.js, errors.js, ")
+    assert shown.startswith("Wrote a folder: README.md, description.js, doubts.js, ")
     assert "\n    npm pack './a folder'\n" in shown
     assert f"npm install ./keras-vanilla-web-{__version__}.tgz" in shown
     assert main(["caller", "python", str(tmp_path / "python")]) == 0

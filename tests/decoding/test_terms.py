@@ -1,5 +1,7 @@
 """Terms that outputs must contain: against enumeration, and kept by every beam size."""
 
+import itertools
+
 import beam_reference as reference
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from automaton import END, Automaton
 from beam_reference import assert_found, gnmt
 from checks import array
 from models import ids, make_model
-from teacher_forcing import log_probabilities
+from teacher_forcing import forced_inputs, log_probabilities
 from word_reversal import padded
 
 from keras_vanilla.decoding import (
@@ -17,6 +19,7 @@ from keras_vanilla.decoding import (
     greedy_search,
     run_search,
 )
+from keras_vanilla.decoding.terms import MISPLACED
 
 LIMIT, EXPONENT = 4, 1.5
 SCORE = gnmt(EXPONENT)
@@ -187,6 +190,48 @@ def test_terms_may_be_repeated(row, search):
     said = search(model, [[7]], terms=as_terms([row]), **settings)
     said = array(said if search is greedy_search else said[0][:, 0], "int32")
     assert has_all(said[0].tolist(), row)
+
+
+@pytest.mark.parametrize("term", [(4,), (4, 5)], ids=str)
+def test_term_is_dear_where_its_source_is_not_read(term):
+    """Against all outputs, with the weights of the whole model."""
+    sizes = {"target_vocabulary_size": 6, "share_embeddings": False}
+    sizes["forbidden_ids"] = [0, 2]
+    model = make_model(seed=5, num_encoder_layers=1, num_decoder_layers=1, **sizes)
+    sources, limit = ids((5, 5, 5, 5), 5), 3
+    places = np.zeros((4, 1, 5), bool)
+    places[np.arange(4), 0, [0, 1, 2, 3]] = True
+    inside = np.zeros((2, 6), bool)
+    terms = as_terms([once(term)] * 4, inside)._replace(places=places)
+    said, scores = beam_search(
+        model, sources, terms=terms, beam_size=60, max_length=limit, length_penalty=0
+    )
+    kinds = set()
+    every = 1, 3, 4, 5
+    outputs = [
+        each
+        for length in range(1, limit + 1)
+        for each in itertools.product(every, repeat=length)
+        if (model.end_id not in each[:-1])
+        and (each[-1] == model.end_id or length == limit)
+        and occurrences(each, [term], inside)
+    ]
+    for b, source in enumerate(sources):
+        truth = {}
+        for output in outputs:
+            begin = next(i for i in range(limit) if output[i : i + len(term)] == term)
+            weights = model.attention_weights(forced_inputs(model, source, output))
+            weights = weights["decoder/0/cross"][0].mean(axis=0)  # (T, S)
+            is_in_place = places[b, 0, weights[begin, :-1].argmax()]
+            is_in_place |= begin + len(term) == limit  # nothing follows it
+            kinds.add(bool(is_in_place))
+            total = log_probabilities(model, source, np.array(output)).sum()
+            truth[output] = total - (0 if is_in_place else MISPLACED)
+        best = max(truth, key=truth.get)
+        found = array(said, "int32")[b, 0]
+        assert tuple(found[: len(best)].tolist()) == best
+        assert array(scores)[b, 0] == pytest.approx(truth[best], abs=1e-3)
+    assert kinds == {True, False}
 
 
 @pytest.mark.parametrize("search", [greedy_search, beam_search])

@@ -201,8 +201,8 @@ def test_damaged_files_are_refused_in_a_sentence(tmp_path, monkeypatch):
 def test_sentences_and_lines_are_translated_and_joined(module, described):
     translate = module.Translator(described)
     text = "Ein Hund rennt 37. Grüße, 猫!  Hund rennt.\n\nEin Hund\nHund. "
-    assert translate(8 * text) == ((8 * text).strip(), False, [])
-    assert translate(" \n ") == translate("") == ("", False, [])
+    assert translate(8 * text) == ((8 * text).strip(), False, [], ["unchanged"])
+    assert translate(" \n ") == translate("") == ("", False, [], [])
     with pytest.raises(ValueError, match="A sentence has 132 bytes, at most 131."):
         translate("Hund rennt. " + "X" * 132)
     with pytest.raises(ValueError, match="has more tokens than the file takes"):
@@ -217,7 +217,7 @@ def test_blank_lines_do_not_run_the_model(module, described, monkeypatch):
         monkeypatch.setattr(
             translate, "_run", lambda text: texts.append(bytes(text)) or run(text=text)
         )
-        assert translate(200 * " \t\n\u3000\n") == ("", False, []) and not texts
+        assert translate(200 * " \t\n\u3000\n") == ("", False, [], []) and not texts
         assert translate("Ein Hund.\n \n\nHund.") == expected and len(texts) == 2
 
 
@@ -225,11 +225,8 @@ def test_output_without_end_is_truncated(module, tmp_path):
     path = tmp_path / "echo.tflite"
     for end_id, truncated in [(echo_file.END_ID, False), (77_777, True), (None, False)]:
         path.write_bytes(described_echo(end_id))
-        assert module.Translator(path)("Ein Hund. Hund") == (
-            "Ein Hund. Hund",
-            truncated,
-            [],
-        )
+        expected = ("Ein Hund. Hund", truncated, [], ["unchanged"])
+        assert module.Translator(path)("Ein Hund. Hund") == expected
 
 
 @pytest.mark.parametrize("text", [None, 7, b"Hund", ["Hund"], object()])
@@ -287,7 +284,8 @@ def test_file_of_8_tokens_marks_cut_outputs(module, short_file, trained_translat
     ended = [0, 0]
     for text, translation, row in zip(texts, expected, ids, strict=True):
         result = translate(text)
-        assert result == (translation, trained_translator.model.end_id not in row, [])
+        is_cut = trained_translator.model.end_id not in row
+        assert result[:3] == (translation, is_cut, [])
         ended[result.truncated] += 1
     assert all(ended)
     both = translate("one two. " + "small tree " * 9)

@@ -17,6 +17,7 @@ FOLDER = Path(__file__).with_name("kotlin")
 GUIDE = FOLDER.parents[2] / "export" / "README.md"
 CALLERS = (FOLDER.parents[2] / "export" / "android").glob("*.kt")
 SENTENCES = FOLDER.parents[1] / "support" / "sentences.txt"
+DOUBTS = SENTENCES.with_name("doubts.tsv")
 COMPILER = FOLDER / "node_modules" / "kotlin-compiler"
 LIBRARIES = [
     COMPILER / "lib" / f"{name}.jar"
@@ -24,11 +25,14 @@ LIBRARIES = [
 ]
 EXPECTED = {
     "text": r"Translation(text=ONE TWO. THREE FOUR!\n\nFIVE\nSIX., "
-    "truncated=false, tokens=[])",
-    "chinese": "Translation(text=一二。三, truncated=false, tokens=[])",
-    "nothing": "Translation(text=, truncated=false, tokens=[])",
+    "truncated=false, tokens=[], doubts=[UNCHANGED])",
+    "chinese": "Translation(text=一二。三, truncated=false, tokens=[], "
+    "doubts=[UNCHANGED])",
+    "nothing": "Translation(text=, truncated=false, tokens=[], doubts=[])",
     "wrong sentences": "[]",
-    "cut": "Translation(text=ONE. CUT IT. TWO, truncated=true, tokens=[])",
+    "wrong doubts": "[]",
+    "cut": "Translation(text=ONE. CUT IT. TWO, truncated=true, tokens=[], "
+    "doubts=[UNCHANGED])",
     "bytes": "A sentence has 41 bytes, at most 40",
     "tokens": "A sentence has more tokens than the file takes",
     "asset": "ONE. TWO",
@@ -37,8 +41,10 @@ EXPECTED = {
     "updated": "true",
     "refused": "true",
     "cancelled": "true",
-    "after": "Translation(text=STILL THERE, truncated=false, tokens=[])",
+    "after": "Translation(text=STILL THERE, truncated=false, tokens=[], "
+    "doubts=[UNCHANGED])",
     "tokens of": "GRÜSSE,1,6,0.5| 猫.,6,9,0.33333334|X,12,13,0.5| Y,13,15,0.33333334",
+    "doubts of": "[UNLIKELY, UNCHANGED, UNKNOWN]",
     "closed": "The translator is closed",
     "open": "0",
 }
@@ -85,6 +91,7 @@ def test_it_does_what_the_guide_says(compiled, tmp_path):
     command = ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8"]
     command += ["-cp", joined([compiled[0], *LIBRARIES]), "MainKt", str(file)]
     command += [hashlib.sha256(file.read_bytes()).hexdigest(), str(SENTENCES)]
+    command += [str(DOUBTS)]
     result = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120)
     assert result.returncode == 0, result.stderr
     answers = dict(line.split(": ", 1) for line in result.stdout.splitlines())

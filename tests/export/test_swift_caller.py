@@ -18,6 +18,8 @@ STUBS = Path(__file__).with_name("swift")
 GUIDE = STUBS.parents[2] / "export" / "README.md"
 CALLERS = STUBS.parents[2] / "export" / "ios"
 SENTENCES = STUBS.parents[1] / "support" / "sentences.txt"
+DOUBTS = SENTENCES.with_name("doubts.tsv")
+FILES = "Translator", "Sentences", "Tokens", "Doubts"
 ROOT = os.environ.get("KERAS_VANILLA_SWIFT_ROOT")
 EXPECTED = {
     "threads": "2",
@@ -25,6 +27,7 @@ EXPECTED = {
     "chinese": "一二。三 false",
     "nothing": " false",
     "wrong sentences": "[]",
+    "wrong doubts": "[]",
     "cut": "ONE. CUT IT. TWO true",
     "bytes": "tooManyBytes(limit: 40)",
     "tokens": "tooManyTokens",
@@ -35,6 +38,7 @@ EXPECTED = {
     "tokens of": "GRÖSSE,1..<6,0.5| 猫.,6..<9,0.33333334|"
     "X,12..<13,0.5| Y,13..<15,0.33333334",
     "tokens without": "[]",
+    "doubts of": '["unlikely", "unchanged", "unknown"]',
 }
 pytestmark = [
     pytest.mark.full,
@@ -78,12 +82,12 @@ def test_it_compiles_and_does_what_the_guide_says(runtime, language, tmp_path):
         *("swiftc", "-swift-version", language, "-warnings-as-errors"),
         *("-I", tmp_path, "-L", tmp_path, f"-l{runtime}", "-lCryptoKit"),
         *("-Xlinker", "-rpath", "-Xlinker", tmp_path, "-o", tmp_path / "program"),
-        *(CALLERS / f"{name}.swift" for name in ("Translator", "Sentences", "Tokens")),
+        *(CALLERS / f"{name}.swift" for name in FILES),
         CALLERS / f"{runtime}Model.swift",
         *(STUBS / "main.swift", example),
     )
     file = tmp_path / "translator.tflite"
     file.write_bytes(bytes(99_999) + b'{"version": "9", "end_id": 3}' + bytes(32))
     linked = shutil.copy(file, tmp_path / "tokens.tflite")
-    output = run(tmp_path / "program", file, linked, SENTENCES)
+    output = run(tmp_path / "program", file, linked, SENTENCES, DOUBTS)
     assert dict(line.split(": ", 1) for line in output.splitlines()) == EXPECTED

@@ -101,5 +101,6 @@ def test_each_output_can_be_alone(small_translator, output, names):
     description = described(small_translator, "x", config)
     graph = signatures.TextForm(small_translator, description)
     function = graph.signatures()["translate"].get_concrete_function()
-    expected = {"text", "ids", "score", "text_ends"} | names
+    always = {"text", "ids", "score", "probability", "known"}
+    expected = always | {"text_ends"} | names
     assert set(function.structured_outputs) == expected

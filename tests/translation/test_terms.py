@@ -3,13 +3,17 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+import sentencepiece
+from pieces_in_text import encoded_pieces
 from tiers import in_full
 
 from keras_vanilla.translation.required_terms import RequiredTerms, warn_unmet
 
 TERMS = {"two": "groot", "three": "steen rivier", "zero": "klein"}
 TEXTS = ["one two three", "", "seven", "two two tree", "tree one zero river"]
+ALL_TEXT = -99, 0  # a place, counted from the end
 ALL = ("url", "email", "tag", "number")
 
 
@@ -19,11 +23,12 @@ def has(text, term, times=1):
 
 @pytest.fixture(scope="module")
 def found(trained_translator):
-    """What is found in a text, by terms and kinds of what is copied."""
+    """What is found in a text, how often, by terms and kinds of what is copied."""
 
     def of_text(text, terms=None, copy=()):
         parts = trained_translator.tokenizer, trained_translator.model
-        return RequiredTerms(*parts, terms, copy).of_text(text)
+        places = RequiredTerms(*parts, terms, copy).of_text(text)
+        return {what: len(spans) for what, spans in places.items()}
 
     return of_text
 
@@ -216,18 +221,37 @@ def test_impossible_terms_are_unmet(trained_translator):
     ids = tokenizer.encode_target(["groot"])[0][:1]
     required = RequiredTerms(tokenizer, Forbidding(model, ids), TERMS)
     row = required.of_text("two three")
-    terms = required.batch([row], [[5, 6, 3]], [[]], None)
+    terms = required.batch([row], [[5, 6, 3]], [[]], None, 3)
     assert (terms.needed[0] > 0).sum() == 1  # of "steen rivier" alone
     said = tokenizer.encode_target(["steen rivier"])[0]
     assert required.unmet(row, said, "steen rivier") == ["groot"]
     assert required.unmet(row, said[:1], "groot") == ["steen rivier"]
-    assert required.batch([{"groot": 1}], [[5, 6, 3]], [[]], None) is None
+    assert required.batch([{"groot": [ALL_TEXT]}], [[5, 6, 3]], [[]], None, 3) is None
+
+
+@pytest.mark.parametrize("text", ["one two €3 tree", "éé two  tree two", "two"])
+def test_places_are_the_source_tokens_of_terms(trained_translator, text):
+    tokenizer, model = trained_translator.tokenizer, trained_translator.model
+    required = RequiredTerms(tokenizer, model, TERMS)
+    (source,) = tokenizer.encode([text])
+    row = required.of_text(text)
+    terms = required.batch([row], [source], [[]], None, len(source) + 2)
+    found = set(np.flatnonzero(terms.places[0, 0]).tolist())
+    peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    pieces = list(enumerate(encoded_pieces(peer, text.encode())))
+    expected = {
+        i
+        for word in re.finditer(b"two", text.encode())
+        for i, piece in pieces
+        if piece.begin < word.end() and piece.end > word.start()
+    }
+    assert expected and found == expected
 
 
 def test_forms_follow_a_space_and_a_sign(trained_translator):
     tokenizer = trained_translator.tokenizer
     required = RequiredTerms(tokenizer, trained_translator.model, TERMS)
-    terms = required.batch([{"groot": 1}], [[5, 6, 3]], [[]], None)
+    terms = required.batch([{"groot": [ALL_TEXT]}], [[5, 6, 3]], [[]], None, 3)
     for text, times in (
         ("groot", 1),
         ("een groot.", 1),
@@ -238,9 +262,10 @@ def test_forms_follow_a_space_and_a_sign(trained_translator):
         ("een-groot", 1),
     ):
         ids = tokenizer.encode_target([text])[0]
-        lacks = required.unmet({"groot": times + 1}, ids, text)
+        lacks = required.unmet({"groot": [ALL_TEXT] * (times + 1)}, ids, text)
         assert lacks == ["groot"]
-        assert not times or required.unmet({"groot": times}, ids, text) == []
+        row = {"groot": [ALL_TEXT] * times}
+        assert not times or required.unmet(row, ids, text) == []
     assert terms.ids.shape[:2] == (1, 1) and terms.ids.shape[3] == 5
 
 

@@ -8,9 +8,9 @@ import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
 const setting = JSON.parse(readFileSync(process.env.KERAS_VANILLA_WEB_TEST));
-const [description, { halves, sentences }, { translatePieces }, { TranslatorError }, { fetched }, { titleOf }] =
+const [description, { doubtsOf }, { halves, sentences }, { translatePieces }, { TranslatorError }, { fetched }, { titleOf }] =
   await Promise.all(
-    ['description', 'sentences', 'long_text', 'errors', 'fetched', 'about'].map(
+    ['description', 'doubts', 'sentences', 'long_text', 'errors', 'fetched', 'about'].map(
       (name) => import(pathToFileURL(`${setting.page}/${name}.js`)),
     ),
   );
@@ -165,6 +165,17 @@ test('texts are cut where a sentence ends', async () => {
   for (const row of table.split('\n').filter((line) => line && line[0] !== '#')) {
     assert.deepEqual(await sentencesOf(row.replaceAll('|', '')), row.split('|'));
   }
+});
+
+test('what speaks against a translation is found in the two texts', () => {
+  const table = readFileSync(new URL('../../../tests/support/doubts.tsv', import.meta.url), 'utf8');
+  for (const row of table.split('\n').filter((line) => line && line[0] !== '#')) {
+    const [source, translation, expected] = row.split('\t');
+    assert.equal(doubtsOf(source, translation).join(' '), expected, row);
+  }
+  const outputs = (probability, known) => doubtsOf('a', 'b', { probability, known });
+  assert.deepEqual(outputs(0.59, 0.49), ['unlikely', 'unknown']);
+  assert.deepEqual(outputs(0.61, 0.51), []);
 });
 
 test('joined sentences and halves are the text, whatever it is', async () => {

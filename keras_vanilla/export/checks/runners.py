@@ -14,6 +14,7 @@ from keras_vanilla.export.metadata.description import Description
 from keras_vanilla.export.metadata.flatbuffer import read_description
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation.buckets import bucket_width, pad_rows
+from keras_vanilla.translation.doubts import doubts_of
 
 ANY_LENGTH = 2**31 - 1
 
@@ -151,8 +152,8 @@ class TfliteFile:
         ids, translations = zip(*results, strict=True)
         return np.stack(ids), translations
 
-    def translate_text(self, text: str) -> tuple[np.ndarray, str, float]:
-        """Returns ids (L,), translation and score of a text, for the form "text".
+    def translate_text(self, text: str) -> tuple[np.ndarray, str, float, list[str]]:
+        """Returns ids (L,), translation, score and `doubts_of`, for the form "text".
 
         The score is NaN if the text has more tokens than the file takes. Only one
         thread runs at a time, because LiteRT's interpreter keeps the tensors of a call.
@@ -160,7 +161,9 @@ class TfliteFile:
         with self._lock:
             result = self._run["translate"](text=self._padded_bytes(text))
         translation = result["text"].tobytes().rstrip(b"\0").decode()
-        return result["ids"], translation, float(result["score"])
+        judged = (result.get(name) for name in ("probability", "known"))
+        doubts = doubts_of(text, translation, *judged) if text.strip() else []
+        return result["ids"], translation, float(result["score"]), doubts
 
     def _padded_bytes(self, text):
         text_bytes = text.encode().ljust(self.description.max_bytes, b"\0")
@@ -169,7 +172,7 @@ class TfliteFile:
     def _translate(self, text, source, model):
         """Returns ids (L,), and the translation in the form "text", otherwise None."""
         if self.description.form == "text":
-            ids, translation, _ = self.translate_text(text)
+            ids, translation, *_ = self.translate_text(text)
             return ids, translation
         if self.description.takes_text:
             inputs = {"text": self._padded_bytes(text)}

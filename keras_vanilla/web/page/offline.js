@@ -12,6 +12,7 @@ const TRANSLATE = [
   'translator.js',
   'sentence_queue.js',
   'words.js',
+  'doubts.js',
   'marks.js',
   'marked_text.js',
   'flatbuffer.js',

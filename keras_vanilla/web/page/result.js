@@ -24,6 +24,7 @@ export function showAll(pieces, translator) {
   $('copy').hidden = translations.length === 0;
   $('link').hidden = $('clear').hidden = $('source').value === '';
   say('time', timeOf(translations));
+  say('doubts', doubtful(translations));
   say('too-long', tooLong(pieces, translator));
   say('problem', [problemOf(pieces), cutOff(pieces, translator)].join(' ').trim());
   $('problem').hidden = $('problem').textContent === '';
@@ -59,6 +60,23 @@ function timeOf(translations) {
   const sum = translations.reduce((total, { milliseconds }) => total + milliseconds, 0);
   const each = Math.max(1, Math.round(sum / count));
   return count === 1 ? `${each} ms` : `${count} sentences, ${each} ms each`;
+}
+
+const DOUBTS = {
+  unlikely: 'the model is unsure',
+  missing: 'a number or an address is missing',
+  unchanged: 'it is the same as the text',
+  unknown: 'the text has letters that the model does not know',
+};
+
+/** One sentence about the pieces that something speaks against. */
+function doubtful(pieces) {
+  const doubted = pieces.filter(({ doubts }) => doubts.length > 0);
+  if (doubted.length === 0) return '';
+  const found = new Set(doubted.flatMap(({ doubts }) => doubts));
+  const reasons = Object.keys(DOUBTS).filter((doubt) => found.has(doubt));
+  const where = pieces.length === 1 ? '' : ` (${doubted.length} of ${pieces.length} sentences)`;
+  return `Doubtful${where}: ${reasons.map((doubt) => DOUBTS[doubt]).join('; ')}.`;
 }
 
 function problemOf(pieces) {

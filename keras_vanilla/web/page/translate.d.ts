@@ -93,6 +93,9 @@ export interface Word {
   confidence: number | null;
 }
 
+/** What speaks against a translation, see doubts.js; no proof that it is wrong. */
+export type Doubt = 'unlikely' | 'missing' | 'unchanged' | 'unknown';
+
 export interface SentenceTranslation {
   text: string;
   /** Whether it is only the beginning: the file gives no more tokens. */
@@ -101,6 +104,7 @@ export interface SentenceTranslation {
   words: Word[];
   /** The log-probability; of a beam search, over the length penalty. */
   score: number;
+  doubts: Doubt[];
   /** The time it took when it was computed. */
   milliseconds: number;
 }
@@ -127,6 +131,7 @@ export interface FailedPiece extends Source {
   text?: undefined;
   truncated?: undefined;
   words?: undefined;
+  doubts?: undefined;
 }
 
 export type Piece = TranslatedPiece | FailedPiece;
@@ -137,6 +142,8 @@ export interface Translation {
   words: Word[];
   /** Whether the translation of any piece is. */
   truncated: boolean;
+  /** Those of all pieces. */
+  doubts: Doubt[];
   /** Whether a sentence was longer than the file takes, and was translated in parts. */
   split: boolean;
   milliseconds: number;

@@ -1,6 +1,7 @@
 /** A loaded translator, and how it is loaded: the same in browsers and in Node.js. */
 
 import { readDescription } from './description.js';
+import { doubtsOf } from './doubts.js';
 import { requireOptions, requireType, TranslatorError } from './errors.js';
 import { translatePieces } from './long_text.js';
 import { putMarks } from './marked_text.js';
@@ -52,6 +53,7 @@ export class Translator {
    */
   async translate(text, options) {
     const pieces = [];
+    const doubts = new Set();
     const whole = { text: '', words: [], truncated: false, split: false, milliseconds: 0 };
     for await (const piece of this.pieces(text, options)) {
       if (piece.error) throw piece.error;
@@ -62,8 +64,9 @@ export class Translator {
       whole.text += piece.before + piece.text;
       whole.truncated ||= piece.truncated;
       whole.milliseconds += piece.milliseconds;
+      for (const doubt of piece.doubts) doubts.add(doubt);
     }
-    return { ...whole, pieces };
+    return { ...whole, doubts: [...doubts], pieces };
   }
 
   /**
@@ -104,7 +107,8 @@ export class Translator {
    * @param {{signal?: AbortSignal}} [options]
    * @returns {Promise<import('./translate.js').SentenceTranslation>} The translation;
    *     whether it is only its beginning, because the file gives no more tokens; its words;
-   *     its log-probability over the length penalty; and the time it took.
+   *     its log-probability over the length penalty; what speaks against it; and the time it
+   *     took.
    * @throws {TranslatorError} "too-long", "too-many-tokens", "damaged", "failed", "closed" or
    *     "wrong-type"; or the signal's reason.
    */
@@ -121,7 +125,8 @@ export class Translator {
     const truncated = bytes.length > 0 && !ids.includes(endId);
     const translation = decoded(bytes, score);
     const words = wordsOfSentence(text, translation, tokens);
-    return { text: translation, truncated, words, score, milliseconds };
+    const doubts = doubtsOf(text, translation, result);
+    return { text: translation, truncated, words, score, doubts, milliseconds };
   }
 
   /** Ends the worker and frees its memory; what is not translated by then is "closed". */

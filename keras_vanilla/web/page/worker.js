@@ -193,10 +193,12 @@ async function translate({ text }) {
   const milliseconds = performance.now() - begin;
   const numbers = (name) => outputs[name]?.toTypedArray();
   const [octets, ids, [score]] = ['text', 'ids', 'score'].map(numbers);
+  const [probability, known] = ['probability', 'known'].map((name) => numbers(name)?.[0]);
   const tokens = aboutTokens(...['text_ends', 'source_spans', 'confidence'].map(numbers));
   [input, ...Object.values(outputs)].forEach((tensor) => tensor.delete());
   const end = octets.findLastIndex((octet) => octet !== 0) + 1; // zeros follow the text
-  return { bytes: octets.slice(0, end), ids, score, tokens, milliseconds };
+  const bytes = octets.slice(0, end);
+  return { bytes, ids, score, probability, known, tokens, milliseconds };
 }
 
 /** A text in UTF-8, and zeros after it. */

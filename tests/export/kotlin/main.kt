@@ -21,6 +21,10 @@ fun main(arguments: Array<String>) = runBlocking {
     show("nothing", said(" \n "))
     val rows = File(arguments[2]).readLines().filter { it.isNotEmpty() && it[0] != '#' }
     show("wrong sentences", rows.map { it.split("|") }.filter { sentences(it.joinToString("")) != it })
+    val table = File(arguments[3]).readLines().filter { it.isNotEmpty() && it[0] != '#' }
+    show("wrong doubts", table.map { it.split("\t") }.filter { (source, translation, expected) ->
+        doubts(source, translation).joinToString(" ") { it.name.lowercase() } != expected
+    })
     show("cut", said("one. cut it. Two"))
     show("bytes", said("One. " + "X".repeat(41)))
     show("tokens", said("One. " + "X".repeat(31)))
@@ -50,6 +54,8 @@ fun main(arguments: Array<String>) = runBlocking {
     show("tokens of", translator.translate(" Grüße 猫. \n\nx y").tokens.joinToString("|") {
         "${it.text},${it.sourceStart},${it.sourceEnd},${it.confidence}"
     })
+
+    show("doubts of", translator.translate("x").doubts)
 
     translator.close()
     show("closed", said("a"))

@@ -47,7 +47,7 @@ public final class CompiledModel {
 
   public init(filePath: String, environment: Environment, options: Options? = nil) throws {
     print("threads: \(options?.threads ?? 0)")
-    let tokens = ["source_spans", "confidence", "text_ends"]
+    let tokens = ["source_spans", "confidence", "text_ends", "probability", "known"]
     names = ["score", "text", "ids"] + (filePath.contains("tokens") ? tokens : [])
   }
 
@@ -73,5 +73,6 @@ public final class CompiledModel {
     let tokens = echoedTokens(try inputs[0].read())
     (outputs[3].values, outputs[4].values) = (tokens.spans, tokens.confidence)
     outputs[5].values = tokens.ends
+    (outputs[6].values, outputs[7].values) = ([Float(0.5)], [Float(0.4)])
   }
 }

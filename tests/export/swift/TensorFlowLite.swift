@@ -32,8 +32,8 @@ public final class SignatureRunner {
   public let outputs: [String]
 
   init(_ saysTokens: Bool) {
-    let tokens = saysTokens ? ["text_ends", "source_spans", "confidence"] : []
-    outputs = ["text", "ids", "score"] + tokens
+    let tokens = ["text_ends", "source_spans", "confidence", "probability", "known"]
+    outputs = ["text", "ids", "score"] + (saysTokens ? tokens : [])
   }
 
   public func input(named name: String) throws -> Tensor { Tensor(data: tensors[name]!) }
@@ -50,5 +50,7 @@ public final class SignatureRunner {
     tensors["text_ends"] = tokens.ends.withUnsafeBytes { Data($0) }
     tensors["source_spans"] = tokens.spans.withUnsafeBytes { Data($0) }
     tensors["confidence"] = tokens.confidence.withUnsafeBytes { Data($0) }
+    tensors["probability"] = withUnsafeBytes(of: Float(0.5)) { Data($0) }
+    tensors["known"] = withUnsafeBytes(of: Float(0.4)) { Data($0) }
   }
 }

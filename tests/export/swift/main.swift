@@ -23,6 +23,15 @@ let rows = table.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { row 
   row.split(separator: "|").map(String.init)
 }
 show("wrong sentences", "\(rows.filter { sentences(of: $0.joined()) != $0 })")
+let pairs = try String(contentsOfFile: CommandLine.arguments[4], encoding: .utf8)
+let judged = pairs.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { row in
+  row.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+}
+let wrong = judged.filter { row in
+  let found = doubts(source: row[0], translation: row[1]).map { $0.rawValue }
+  return found.joined(separator: " ") != row[2]
+}
+show("wrong doubts", "\(wrong)")
 show("cut", await said("one. cut it. Two"))
 show("bytes", await said("One. " + String(repeating: "X", count: 41)))
 show("tokens", await said("One. " + String(repeating: "X", count: 31)))
@@ -46,6 +55,7 @@ show("closed", await said("a"))
 let linkedFile = URL(fileURLWithPath: CommandLine.arguments[2])
 let linked = try Translator(file: linkedFile, threads: 2)
 let tokens = try await linked.translate(" Größe 猫. \n\nx y").tokens
+show("doubts of", "\(try await linked.translate("x").doubts.map { $0.rawValue })")
 let described = tokens.map { "\($0.text),\($0.source!),\($0.confidence!)" }
 show("tokens of", described.joined(separator: "|"))
 show("tokens without", "\(try await Translator(file: file, threads: 2).translate("x").tokens)")

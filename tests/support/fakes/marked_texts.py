@@ -76,7 +76,7 @@ def _linked(case, text):
         for place, link in zip(places, case["links"], strict=True)
     ]
     translation = importlib.import_module("translate").Translation
-    return translation(case["translation"], False, words)
+    return translation(case["translation"], False, words, [])
 
 
 def _wrong(draw, i):

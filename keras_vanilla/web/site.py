@@ -268,11 +268,13 @@ def _contrast(translator, text, other, target, name):
     if words is None or step is None:
         return None
     written = target[step], second[step]
-    for ids in (target, second):
-        target_name = target_names(translator.tokenizer)
-        if not _words(target_name, ids, model.end_id)[1][step]:
-            return None
-    span = next(m.span() for m in WORD.finditer(text) if m[0] == words[0])
+    raw_name = target_names(translator.tokenizer)
+    if not all(
+        _words(raw_name, ids, model.end_id)[1][step] for ids in (target, second)
+    ):
+        return None
+    pairs = zip(WORD.finditer(text), WORD.findall(other), strict=True)
+    span = next(match.span() for match, word in pairs if match[0] != word)
     without = f"{text[: span[0]].rstrip()}{text[span[1] :]}".strip()
     before = np.array([[model.start_id, *target[:step]]], "int32")
     rows = []

@@ -119,6 +119,13 @@ def test_contrast_is_decided_by_word(shown, trained_translator):
     assert tour(trained_translator, TEXT)["contrast"] is None
 
 
+def test_contrast_leaves_out_word_that_differs(trained_translator):
+    text, other = "red tree red house", "red tree blue house"
+    contrast = tour(trained_translator, text, other)["contrast"]
+    sentences = [sentence for sentence, *_ in contrast["probabilities"]]
+    assert sentences == [text, other, "red tree house"]
+
+
 def test_tour_of_pretrained_translator_follows_it():
     translator = Translator.from_preset("en-fr")
     text, other = translator.about.examples[:2]

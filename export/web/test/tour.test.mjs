@@ -147,6 +147,18 @@ test('every explained word has its explanation', async () => {
   assert.deepEqual(await page.evaluate(unexplained), []);
 });
 
+test('brackets in a sentence stay what they are', async () => {
+  const page = await blank();
+  await page.route('**/tour.json', async (route) => {
+    const example = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...example, text: 'Press [Enter] to go on.' } });
+  });
+  await page.goto(`${URL_OF_PAGE}#tour=1`);
+  await isAtStep(page, 1);
+  assert.match(await page.innerText('#tour-text'), /^The model reads “Press \[Enter\] to go on\.” as a row of pieces: /);
+  assert.deepEqual(await page.locator('#tour-text .word').allInnerTexts(), ['pieces']);
+});
+
 test('each step has a box in the map that opens it', async () => {
   const page = await open(`${URL_OF_PAGE}#tour=1`);
   assert.ok(await page.getByRole('main').getByRole('navigation', { name: 'Map of the model' }).isVisible());

@@ -4,12 +4,18 @@ import { make } from '../element.js';
 
 const ROOM = 240; // pixels under a word: with less, the explanation is above it
 
-/** A paragraph; words in [brackets], in the singular or the plural, open their explanations. */
-export function paragraph(sentence) {
-  const parts = sentence.split(/\[(.+?)\]([.,:;]*)/u); // a mark stays with its word
-  const nodes = parts.map((part, i) => {
-    if (i % 3 === 1) return make('span', { className: 'unbroken' }, explained(part), parts[i + 1]);
-    return i % 3 === 0 ? part : '';
+/**
+ * A paragraph, as a tag of a template: words in [brackets], in the singular or the plural, open
+ * their explanations. What is inserted is data, whose brackets mean nothing.
+ */
+export function paragraph(texts, ...inserted) {
+  const nodes = texts.flatMap((text, i) => {
+    const parts = text.replace(/\n\s*/gu, ' ').split(/\[(.+?)\]([.,:;]*)/u); // a mark stays with its word
+    const words = parts.map((part, j) => {
+      if (j % 3 === 1) return make('span', { className: 'unbroken' }, explained(part), parts[j + 1]);
+      return j % 3 === 0 ? part : '';
+    });
+    return [...words, inserted[i] ?? ''];
   });
   return make('p', {}, ...nodes);
 }

@@ -8,7 +8,6 @@
 
 import { inAddress } from '../address.js';
 import { $ } from '../element.js';
-import { paragraph } from './explained.js';
 import { STEPS } from './tour_steps.js';
 
 const ENDED = 'keras-vanilla tour ended'; // in the browser's memory: it is not begun again
@@ -58,7 +57,7 @@ function showStep({ focus = true } = {}) {
   $('tour-title').textContent = title;
   const { text, drawing } = show(example, end);
   $('tour-step').textContent = `Step ${step} of ${STEPS.length}`;
-  $('tour-text').replaceChildren(...text.map((sentence) => paragraph(sentence)));
+  $('tour-text').replaceChildren(...text);
   $('tour-drawing').replaceChildren(...drawing);
   $('tour-back').disabled = step === 1;
   $('tour-next').textContent = step === STEPS.length ? 'Your own sentence' : 'Next';

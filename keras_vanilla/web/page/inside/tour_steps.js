@@ -9,8 +9,8 @@ const SHOWN = 3; // numbers of a query, a key or a value
 const WEIGHTS_SHOWN = 4; // pieces; all are in a table that is closed
 
 /**
- * Titles, and functions of tour.json and of what ends the tour. Each gives paragraphs, in which
- * words in [brackets] are explained, and a drawing.
+ * Titles, and functions of tour.json and of what ends the tour. Each gives paragraphs and a
+ * drawing.
  */
 export const STEPS = [
   ['The sentence becomes pieces', showPieces],
@@ -35,10 +35,10 @@ function showPieces({ text, pieces, ids, position, contrast, vocabulary_size: si
   });
   return {
     text: [
-      `The model reads ${quoted(text)} as a row of [pieces]: whole words where they are `
-        + `frequent, parts of words where they are rare. It knows ${grouped(size)} of them, `
-        + 'and to the model each is a number.',
-      `A last piece marks the end of the sentence.${aboutSpaces}`,
+      paragraph`The model reads ${quoted(text)} as a row of [pieces]: whole words where they are
+        frequent, parts of words where they are rare. It knows ${grouped(size)} of them, and to the
+        model each is a number.`,
+      paragraph`A last piece marks the end of the sentence.${aboutSpaces}`,
       follows(pieces[position], contrast),
     ],
     drawing: [make('div', { className: 'chips' }, ...chips)],
@@ -46,10 +46,10 @@ function showPieces({ text, pieces, ids, position, contrast, vocabulary_size: si
 }
 
 function follows(name, contrast) {
-  if (!contrast) return `This tour follows the piece ${quoted(name)}.`;
+  if (!contrast) return paragraph`This tour follows the piece ${quoted(name)}.`;
   const [[word, other], [written, instead]] = [contrast.words, contrast.write].map((all) => all.map(quoted));
-  return `This tour follows ${quoted(name)}. The translation has ${written} here; if the sentence had `
-    + `${other} instead of ${word}, it would have ${instead}. How does the model know?`;
+  return paragraph`This tour follows ${quoted(name)}. The translation has ${written} here; if the sentence
+    had ${other} instead of ${word}, it would have ${instead}. How does the model know?`;
 }
 
 function showEmbedding({ pieces, position, embedding, positional, sum, nearest, d_model: width }) {
@@ -62,14 +62,14 @@ function showEmbedding({ pieces, position, embedding, positional, sum, nearest, 
   const near = nearest.map(([other, cosine]) => `${quoted(other)} (${number(cosine)})`);
   return {
     text: [
-      `Each piece has a [vector] of ${width} numbers, which training has found. Pieces that are used `
-        + `alike often have similar vectors. The nearest to that of ${name} are here ${listed(near)}; in `
-        + 'parentheses is the [cosine], 1 for the same direction.',
-      'To attention, a sentence is a heap of pieces without an order. So the model adds a second '
-        + 'vector, the [positional encoding], made of sines and cosines, which is different at each '
-        + 'position: with it, the same piece at another place is another vector.',
-      `Here are the first ${embedding.length} numbers for ${name}, which is at position `
-        + `${position}, counted from 0. Magenta is above zero, lime below.`,
+      paragraph`Each piece has a [vector] of ${width} numbers, which training has found. Pieces that
+        are used alike often have similar vectors. The nearest to that of ${name} are here
+        ${listed(near)}; in parentheses is the [cosine], 1 for the same direction.`,
+      paragraph`To attention, a sentence is a heap of pieces without an order. So the model adds a
+        second vector, the [positional encoding], made of sines and cosines, which is different at
+        each position: with it, the same piece at another place is another vector.`,
+      paragraph`Here are the first ${embedding.length} numbers for ${name}, which is at position
+        ${position}, counted from 0. Magenta is above zero, lime below.`,
     ],
     drawing: [vectors(rows)],
   };
@@ -99,9 +99,9 @@ function showHead({ pieces, position, head, query, keys, values, scores, weights
   const product = (i) => [role('query', number(query[i])), ' · ', role('key', number(keys[best][i])), ' + '];
   const stages = [
     stage(
-      'The head makes three short [vectors] of each piece: a [query] (what it looks for), a '
-        + '[key] (what it can be found by) and a [value] (what it passes on), of '
-        + `${query.length} numbers each.`,
+      paragraph`The head makes three short [vectors] of each piece: a [query] (what it looks for), a
+        [key] (what it can be found by) and a [value] (what it passes on), of ${query.length}
+        numbers each.`,
       vectors([
         [role('query', `query of ${reader}`), few(query)],
         [role('key', `key of ${read}`), few(keys[best])],
@@ -109,20 +109,22 @@ function showHead({ pieces, position, head, query, keys, values, scores, weights
       ], 'Query, key and value'),
     ),
     stage(
-      `${reader} gives ${read} a [score]: query times key, number by number, added up and `
-        + `divided by √${query.length}, the root of their length: a sum of more products is larger, and `
-        + 'undivided it would give one piece nearly all of the weight, from which training hardly '
-        + 'learns.',
+      paragraph`${reader} gives ${read} a [score]: query times key, number by number, added up and
+        divided by √${query.length}, the root of their length. The products have different signs, so
+        a sum of ${query.length} is typically √${query.length} times as large as one of them, not
+        ${query.length} times. Undivided, the scores would give one piece nearly all of the weight,
+        from which training hardly learns.`,
       formula(...product(0), ...product(1), `… = ${number(sum)}`),
       formula(`${number(sum)} / √${query.length} = ${number(sum)} / ${number(root)} = ${number(scores[best])}`),
     ),
     stage(
-      'The [softmax] turns the scores for all pieces into weights that sum to 100 %: e to the '
-        + `power of each score, divided by the sum of these powers, ${number(total(powers, order))}.`,
+      paragraph`The [softmax] turns the scores for all pieces into weights that sum to 100 %: e to
+        the power of each score, divided by the sum of these powers,
+        ${number(total(powers, order))}.`,
       table(['piece', 'score', power, 'weight'], shares, { strong: 0, label: 'Scores and weights' }),
     ),
     stage(
-      'The result is the sum of all values, each times its weight.',
+      paragraph`The result is the sum of all values, each times its weight.`,
       vectors([
         [role('value', `${percent(weights[best])} of ${read}`), parts[0]],
         [role('value', `+ ${percent(weights[second])} of ${also}`), parts[1]],
@@ -132,9 +134,9 @@ function showHead({ pieces, position, head, query, keys, values, scores, weights
   ];
   return {
     text: [
-      'In each [layer] of the [encoder] every piece reads from all pieces. This is called '
-        + `[self-attention], and ${count} [heads] do it at once. Here is head ${head} of `
-        + `the first layer, reading for ${reader} in four stages.`,
+      paragraph`In each [layer] of the [encoder] every piece reads from all pieces. This is called
+        [self-attention], and ${count} [heads] do it at once. Here is head ${head} of the first
+        layer, reading for ${reader} in four stages.`,
     ],
     drawing: [
       make('ol', { className: 'stages' }, ...stages),
@@ -152,25 +154,24 @@ function showLayer({ pieces, position, sum, attended, layer_output: output, ...s
   const few = (vector) => vector.slice(0, 2 * SHOWN);
   return {
     text: [
-      'The results of all heads are joined and multiplied by one more matrix. Then comes what every '
-        + '[layer] has besides attention:',
+      paragraph`The results of all heads are joined and multiplied by one more matrix. Then comes
+        what every [layer] has besides attention:`,
     ],
     drawing: [
       make('ul', { className: 'stages' },
-        stage('A [residual connection]: the result is added to the vector that the piece had, which '
-          + 'so is never lost.'),
-        stage('A [feed-forward network]: each vector, on its own, is made '
-          + `${grouped(inner)} numbers long and then ${width} again, by two matrices; it is added to what it `
-          + 'was, too.'),
-        stage(`[Normalisation]: the ${width} numbers of a vector get the same mean and spread, `
-          + 'once for attention and once for the network.'),
+        stage(paragraph`A [residual connection]: the result is added to the vector that the piece had,
+          which so is never lost.`),
+        stage(paragraph`A [feed-forward network]: each vector, on its own, is made ${grouped(inner)}
+          numbers long and then ${width} again, by two matrices; it is added to what it was, too.`),
+        stage(paragraph`[Normalisation]: the ${width} numbers of a vector get the same mean and spread,
+          once for attention and once for the network.`),
       ),
       vectors([
         [`${name} before the first layer`, few(sum)],
         ['after its attention', few(attended)],
         ['after its feed-forward network', few(output)],
       ]),
-      paragraph(`The next layer gets what this one gives. The encoder has ${layers} of them.`),
+      paragraph`The next layer gets what this one gives. The encoder has ${layers} of them.`,
     ],
   };
 }
@@ -182,10 +183,10 @@ function showMemory({ pieces, memory, num_encoder_layers: layers, d_model: width
   });
   return {
     text: [
-      `After ${layers} layers the [encoder] is done. For each piece it leaves one vector of `
-        + `${width} numbers that also knows the rest of the sentence: the [memory].`,
-      'The encoder works once per sentence, on all pieces at the same time. Here are the '
-        + `first ${memory[0].length} numbers of each vector, magenta above zero and lime below.`,
+      paragraph`After ${layers} layers the [encoder] is done. For each piece it leaves one vector of
+        ${width} numbers that also knows the rest of the sentence: the [memory].`,
+      paragraph`The encoder works once per sentence, on all pieces at the same time. Here are the
+        first ${memory[0].length} numbers of each vector, magenta above zero and lime below.`,
     ],
     drawing: [table([], lines)],
   };
@@ -203,18 +204,18 @@ function showMask({ written, self }) {
   });
   return {
     text: [
-      'The [decoder] writes one piece per step. First it reads what is written so far, with '
-        + '[self-attention]. The [mask] hides what comes later: its scores become minus infinity, '
-        + 'and the [softmax] gives it 0 %.',
-      `Here are the first ${self.length} pieces that it writes. A row is what the step that writes it `
-        + 'reads; what is hatched is masked.',
+      paragraph`The [decoder] writes one piece per step. First it reads what is written so far, with
+        [self-attention]. The [mask] hides what comes later: its scores become minus infinity, and
+        the [softmax] gives it 0 %.`,
+      paragraph`Here are the first ${self.length} pieces that it writes. A row is what the step that
+        writes it reads; what is hatched is masked.`,
     ],
     drawing: [
       make('div', { className: 'triangle' }, table(['writes', ...read], rows)),
       make('ul', { className: 'stages' },
-        stage('In training the whole translation is known: all rows are computed at once, and '
-          + 'without the mask each would read the piece that it should predict.'),
-        stage('In writing there is one row after the other: what comes later does not exist yet.'),
+        stage(paragraph`In training the whole translation is known: all rows are computed at once, and
+          without the mask each would read the piece that it should predict.`),
+        stage(paragraph`In writing there is one row after the other: what comes later does not exist yet.`),
       ),
     ],
   };
@@ -228,11 +229,11 @@ function showCross({ pieces, words, written, beginnings, step, cross, cross_laye
   const [most] = largestFirst(weights);
   return {
     text: [
-      'Then it reads the [memory], with [cross-attention]: the [queries] come from the translation, '
-        + 'the [keys] and [values] from the sentence. Only here the two meet.',
-      `${soFar(beginnings[step])} To write ${quoted(written[step])}, it looks most at `
-        + `${quoted(names[most])}, with ${percent(weights[most])} of the weight (the mean of the heads of `
-        + `layer ${layer}; a word has the sum of its pieces).`,
+      paragraph`Then it reads the [memory], with [cross-attention]: the [queries] come from the
+        translation, the [keys] and [values] from the sentence. Only here the two meet.`,
+      paragraph`${soFar(beginnings[step])} To write ${quoted(written[step])}, it looks most at
+        ${quoted(names[most])}, with ${percent(weights[most])} of the weight (the mean of the heads
+        of layer ${layer}; a word has the sum of its pieces).`,
     ],
     drawing: [
       make('p', { className: 'memory' }, ...names.flatMap((name, i) => [shaded(name, weights[i]), ' '])),
@@ -246,10 +247,10 @@ function showChoice({ beginnings, candidates, step, vocabulary_size: size }) {
   lines.push([`the other ${grouped(size - lines.length)}`, shareCell(Math.max(0, rest))]);
   return {
     text: [
-      `At the end of the step there is a score for each of ${grouped(size)} pieces, and the `
-        + '[softmax] makes probabilities of them.',
-      `${soFar(beginnings[step])} The most probable next piece is `
-        + `${quoted(candidates[step][0][0])}, and [greedy search] takes it.`,
+      paragraph`At the end of the step there is a score for each of ${grouped(size)} pieces, and the
+        [softmax] makes probabilities of them.`,
+      paragraph`${soFar(beginnings[step])} The most probable next piece is
+        ${quoted(candidates[step][0][0])}, and [greedy search] takes it.`,
     ],
     drawing: [table(['next piece', 'probability'], lines, { strong: 0 })],
   };
@@ -262,12 +263,13 @@ function showWriting({ written, beginnings, candidates, translation }) {
   });
   return {
     text: [
-      'The piece is appended, and the next step begins. When the most probable piece is the '
-        + 'end, the translation is done.',
-      `The result: ${quoted(translation)}`,
-      '[Beam] search does not decide at once: it keeps the most probable beginnings, four for '
-        + 'example, continues each of them, and discards all but the four best. The page draws '
-        + 'them as a tree, with what was discarded.',
+      paragraph`The piece is appended, and the next step begins. When the most probable piece is the
+        end, the translation is done.`,
+      paragraph`The result: ${quoted(translation)}`,
+      paragraph`[Beam] search does not decide at once: it keeps the most probable beginnings, four
+        for example, continues each of them, and discards all but the four best. The page draws
+        those it kept as a tree: a branch that stops before the end was kept for a while, and then
+        discarded.`,
     ],
     drawing: [table(['next piece', 'probability', 'after'], lines)],
   };
@@ -284,17 +286,17 @@ function showContrast({ text, written, beginnings, step, contrast }, end) {
     : [ask(text, written[step])];
   return {
     text: [
-      '[Attention] shows where the model reads, not what decides. To find that out, change a '
-        + 'word of the sentence, or leave it out, and see what becomes of the probabilities.',
-      ...(contrast ? [soFar(beginnings[step])] : []),
+      paragraph`[Attention] shows where the model reads, not what decides. To find that out, change
+        a word of the sentence, or leave it out, and see what becomes of the probabilities.`,
+      ...(contrast ? [paragraph`${soFar(beginnings[step])}`] : []),
     ],
     drawing: [
       ...(contrast ? [contrastTable(contrast)] : []),
-      paragraph('The page leaves out each word of a sentence in turn, and shows how probable the '
-        + 'piece is without it.'),
+      paragraph`The page leaves out each word of a sentence in turn, and shows how probable the
+        piece is without it.`,
       ...questions,
-      paragraph('Or begin with your own sentence: everything is computed as you type, and you '
-        + 'can choose other pieces than the model.'),
+      paragraph`Or begin with your own sentence: everything is computed as you type, and you can
+        choose other pieces than the model.`,
     ],
   };
 }
@@ -333,9 +335,9 @@ function listed(names) {
   return new Intl.ListFormat('en').format(names);
 }
 
-/** One stage of a computation: a sentence, and what it shows. */
-function stage(sentence, ...shown) {
-  return make('li', {}, paragraph(sentence), ...shown);
+/** One stage of a computation: a paragraph, and what it shows. */
+function stage(...shown) {
+  return make('li', {}, ...shown);
 }
 
 function formula(...parts) {

@@ -64,10 +64,10 @@ class Host {
   });
 }
 
-/** Lets the page's process run for one part of the time, until the function is called. */
+/** Lets a process run for one part of the time, until the function is called. */
 function slowed(pid, slower) {
   let isOver = slower === 1;
-  (async () => {
+  const ended = (async () => {
     while (!isOver) {
       process.kill(pid, 'SIGSTOP');
       await pause(STOPPED * (slower - 1));
@@ -75,13 +75,25 @@ function slowed(pid, slower) {
       await pause(STOPPED);
     }
   })();
-  return () => (isOver = true);
+  return () => {
+    isOver = true;
+    return ended;
+  };
 }
 
 async function run(profile) {
   const host = new Host();
   await new Promise((done) => host.server.listen(0, '127.0.0.1', done));
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+  try {
+    return { ...(await measured(browser, host, profile)), sent: host.sent };
+  } finally {
+    await browser.close();
+    host.server.close();
+  }
+}
+
+async function measured(browser, host, profile) {
   const tab = await browser.newPage();
   const session = await browser.newBrowserCDPSession();
   const network = await tab.context().newCDPSession(tab);
@@ -97,17 +109,17 @@ async function run(profile) {
   const { processInfo } = await session.send('SystemInfo.getProcessInfo');
   const newest = processInfo.filter(({ type }) => type === 'renderer').at(-1);
   const finish = slowed(newest.id, profile.slower);
-  await tab.waitForFunction(() => document.body?.innerText, undefined, { polling: 20 });
-  const seconds = (performance.now() - begin) / 1000;
-  finish();
-  await pause(STOPPED * profile.slower);
+  let seconds;
+  try {
+    await tab.waitForFunction(() => document.body?.innerText, undefined, { polling: 20 });
+    seconds = (performance.now() - begin) / 1000;
+  } finally {
+    await finish(); // a process that is stopped would outlive its browser
+  }
   const { processInfo: after } = await session.send('SystemInfo.getProcessInfo');
   const processor = after.find(({ id }) => id === newest.id).cpuTime;
-  const text = await tab.innerText('body');
-  await browser.close();
-  host.server.close();
   const bytes = [...host.sent.values()].reduce((sum, size) => sum + size, 0);
-  return { seconds, processor, bytes, network: bytes / profile.rate, sent: host.sent, text };
+  return { seconds, processor, bytes, network: bytes / profile.rate, text: await tab.innerText('body') };
 }
 
 for (const profile of [DESKTOP, PHONE]) {

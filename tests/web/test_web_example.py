@@ -27,13 +27,13 @@ console.log((await translator.translate('two')).text);
 translator.close();"""
 # What is added to the example: the Translator API, in the page and in a worker.
 API = """
-import { translatorOver, type Translator } from 'keras-vanilla-web/polyfill';
+import { install, type Translator } from 'keras-vanilla-web/polyfill';
 
 const runtime = new URL('runtime', document.baseURI).href;
 const manifest = new URL('translators.json', document.baseURI).href;
 
 async function translate(text: string): Promise<string> {
-  const Own = translatorOver('translators.json');
+  const Own = install('translators.json', { prefer: 'own' });
   const pair = { sourceLanguage: 'en', targetLanguage: 'nl' };
   const translator: Translator = await Own.create(pair);
   return translator.translate(text);
@@ -149,6 +149,11 @@ def test_vite_example_translates(setting, example, short, unseen_sentences, tmp_
     handler = functools.partial(StaticFiles, directory=example / "dist")
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     with running(server), developed(example, free_port()) as url:
+        assert {path.name for path in (example / "dist" / "runtime").rglob("*.*")} == {
+            f"litert_wasm_{variant}internal.{kind}"
+            for variant in ("", "compat_")
+            for kind in ("js", "wasm")
+        }
         built = f"http://127.0.0.1:{server.server_port}/"
         setting["urls"] = {"built": built, "development": url}
         node("example", setting, tmp_path)

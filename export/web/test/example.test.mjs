@@ -29,6 +29,11 @@ for (const [name, url] of Object.entries(urls)) {
     const [source, text] = texts[0];
     assert.equal(await page.evaluate((source) => translate(source), source), text);
     assert.equal(await page.evaluate((source) => translateInWorker(source), source), text);
+    const names = await page.evaluate(() =>
+      [globalThis.Translator, CreateMonitor].flatMap(({ name, prototype }) => [name, `${prototype}`]),
+    );
+    const [one, two] = ['Translator', 'CreateMonitor']; // whatever the bundler calls them
+    assert.deepEqual(names, [one, `[object ${one}]`, two, `[object ${two}]`]);
     assert.deepEqual(page.errors, []);
   });
 }

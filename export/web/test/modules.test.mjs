@@ -5,12 +5,13 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 
 const setting = JSON.parse(readFileSync(process.env.KERAS_VANILLA_WEB_TEST));
-const [description, { doubtsOf }, { halves, sentences }, { translatePieces }, { TranslatorError }, { fetched }, { titleOf }] =
+const [description, { doubtsOf }, { halves, sentences }, { translatePieces }, { TranslatorError }, { fetched }, { titleOf }, { anyOf }] =
   await Promise.all(
-    ['description', 'doubts', 'sentences', 'long_text', 'errors', 'fetched', 'about'].map(
+    ['description', 'doubts', 'sentences', 'long_text', 'errors', 'fetched', 'about', 'pace'].map(
       (name) => import(pathToFileURL(`${setting.page}/${name}.js`)),
     ),
   );
@@ -106,7 +107,7 @@ test('progress is reported with the length, where that is stated and true', asyn
     },
   };
   for (const [name, answer] of Object.entries(answers)) {
-    const { bytes, reports } = await load(answer);
+    const { bytes, reports } = await load(answer, { signal: null });
     assert.deepEqual(Buffer.from(bytes), body);
     const total = name === 'stated' ? body.length : null;
     assert.deepEqual(reports.at(-1), { part: 'model', received: body.length, total });
@@ -136,6 +137,30 @@ test('a model that does not arrive whole is missing, and an abort is an abort', 
   await assert.rejects(load(stop, { signal: controller.signal }), (reason) => reason === 'no');
 });
 
+test('a signal of several is aborted with the first, also in an older browser', async (t) => {
+  const { any } = AbortSignal;
+  t.after(() => (AbortSignal.any = any));
+  for (AbortSignal.any of [any, undefined]) {
+    const [first, second] = [new AbortController(), new AbortController()];
+    const both = [first.signal, second.signal];
+    const signal = anyOf(both);
+    assert.equal(signal.aborted, false);
+    second.abort('second');
+    first.abort('first');
+    assert.deepEqual([signal.reason, anyOf(both).reason], ['second', 'first']);
+    assert.throws(() => anyOf([first.signal, 'stop']), TypeError);
+  }
+});
+
+test('what is kept for use offline is where the module and the runtime are', () => {
+  const code = readFileSync(`${setting.page}/offline.js`, 'utf8');
+  const listed = (call) => [...runInNewContext(`${code}; ${call}`, { WebAssembly, Uint8Array })];
+  const elsewhere = listed("moduleIn('a/', 'b')");
+  assert.deepEqual(listed("moduleIn('a/')"), elsewhere.map((path) => path.replace(/^b/, 'a/runtime')));
+  assert.match(elsewhere.slice(-2).join(), /^b\/core\/wasm\/(\w+)\.js,b\/core\/wasm\/\1\.wasm$/);
+  assert.ok(elsewhere.includes('a/translate.js'));
+});
+
 async function sentencesOf(text) {
   const found = [];
   for await (const sentence of sentences(text, async () => {})) found.push(sentence);
@@ -145,10 +170,13 @@ async function sentencesOf(text) {
 test('what holds the bytes of a model gives them, and says how many have arrived', async () => {
   const bytes = Uint8Array.from({ length: 5000 }, (_, i) => i);
   const holders = [bytes, bytes.subarray(1), bytes.buffer, new Blob([bytes]), new Response(bytes)];
+  const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  shared.set(bytes);
+  holders.unshift(shared);
   for (const model of holders) {
     const reports = [];
     const given = await fetched(model, { onProgress: (progress) => reports.push(progress) });
-    const expected = model === holders[1] ? model : bytes;
+    const expected = model.byteOffset ? model : bytes;
     assert.deepEqual([given, given.buffer === bytes.buffer], [expected.slice(), false]);
     const { part, received, total } = reports.at(-1);
     assert.deepEqual([part, received, total], ['model', expected.length, null]);
@@ -156,6 +184,9 @@ test('what holds the bytes of a model gives them, and says how many have arrived
   const missing = { code: 'missing', message: /no model at .*404/ };
   await assert.rejects(fetched(new Response('', { status: 404 })), missing);
   await assert.rejects(fetched(holders.at(-1)), { code: 'missing', message: /read before/ });
+  const detached = bytes.slice();
+  structuredClone(detached, { transfer: [detached.buffer] });
+  await assert.rejects(fetched(detached), { code: 'missing', message: /cannot be read \(.*detached/ });
   const signal = AbortSignal.abort('no');
   await assert.rejects(fetched(new Response(bytes), { signal }), (reason) => reason === 'no');
 });
@@ -195,6 +226,7 @@ test('a sentence is cut after a clause, a word or a character', () => {
     ['fernseh', 'programm'],
     ['สวัสดี', 'ชาวโลก'], // Thai has no spaces
     ['👩‍👩‍👧', '👩‍👩‍👧'],
+    ['🇫🇷'.repeat(150), '🇫🇷'.repeat(151)],
     ['x'.repeat(50_000), 'x'.repeat(50_000)],
     [`${'x'.repeat(9_000)}, `, 'y'], // far from the middle
   ]) {

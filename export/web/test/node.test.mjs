@@ -13,7 +13,7 @@ const { loadTranslator } = await import(module);
 
 for (const name of Object.keys(texts)) {
   test(`${name}: the same text as from Python`, async () => {
-    const translator = await loadTranslator(files[name], { runtime });
+    const translator = await loadTranslator(files[name], { runtime, signal: null });
     for (const [source, text] of texts[name]) {
       const result = translator.translateSentence(source);
       assert.equal(await result.then(({ text }) => text, ({ code }) => code), text);

@@ -53,6 +53,8 @@ for (const device of Object.keys(DEVICES)) {
         assert.ok(names.includes(name), `${name} is not among ${names}`);
       }
       for (const [name, contrast] of texts) assert.ok(contrast >= 4.5, `${name} ${contrast}`);
+      const { translation, 'too-long': ofTooLong } = Object.fromEntries(texts);
+      assert.equal(translation === ofTooLong, stale); // both are of the text before
     }
   });
 

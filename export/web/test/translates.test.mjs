@@ -95,8 +95,10 @@ for (const device of Object.keys(DEVICES)) {
     assert.equal(await type(page, long), long);
     const sentence = `Too long: a sentence has more than ${limits.bytes} bytes or ${limits.tokens} tokens`;
     assert.ok((await page.innerText('#too-long')).startsWith(sentence));
+    assert.match(await page.innerText('#doubts'), /^Doubtful: /);
     await type(page, `Hund. ${'Hund '.repeat(limits.tokens)}\n${'é'.repeat(limits.bytes)}`);
     assert.match(await page.innerText('#too-long'), /^Too long: 2 sentences have/);
+    assert.match(await page.innerText('#doubts'), /^Doubtful \(3 of 3 sentences\): /);
     assert.match(await page.innerText('#translation'), /^Hund\. Hund Hund.*\né{30}/);
     assert.equal(await page.isVisible('#problem'), false);
     await photograph(page, `${device}-too-long`);

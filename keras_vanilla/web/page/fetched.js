@@ -33,11 +33,12 @@ export async function fetched(model, { signal, cache, onProgress } = {}) {
   try {
     response = isGiven ? responseOf(model) : await fetch(model, { signal, cache });
     if (response.ok) return await bytesOf(response, { signal, onProgress });
-  } catch {
+  } catch (error) {
     signal?.throwIfAborted();
-    const what = response ? 'did not arrive whole' : 'cannot be reached';
-    const place = isGiven ? response?.url || 'it was given' : model;
-    throw new TranslatorError('missing', `The model ${what}: ${place}`);
+    const place = isGiven ? response?.url : model;
+    const missing = response ? `did not arrive whole: ${place}` : `cannot be reached: ${place}`;
+    const what = place ? missing : 'cannot be read';
+    throw new TranslatorError('missing', `The model ${what} (${error?.message})`);
   }
   throw new TranslatorError(
     'missing',
@@ -46,7 +47,8 @@ export async function fetched(model, { signal, cache, onProgress } = {}) {
 }
 
 function responseOf(model) {
-  return model instanceof Response ? model : new Response(model);
+  if (model instanceof Response) return model;
+  return new Response(model instanceof Uint8Array ? model.slice() : model); // may be shared
 }
 
 async function bytesOf(response, { signal, onProgress }) {
@@ -59,7 +61,7 @@ async function bytesOf(response, { signal, onProgress }) {
       onProgress?.(progress('model', received, stated));
     },
   });
-  const counted = new Response(response.body?.pipeThrough(count, { signal }));
+  const counted = new Response(response.body?.pipeThrough(count, { signal: signal ?? undefined }));
   return new Uint8Array(await counted.arrayBuffer());
 }
 

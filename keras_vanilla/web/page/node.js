@@ -29,14 +29,14 @@ export async function loadTranslator(model, options = {}) {
   requireOptions(options);
   const { runtime, signal } = options;
   const isPlace = [String, URL].some((type) => Object(model) instanceof type);
-  const bytes = isPlace ? contents(model, signal) : fetched(model, { signal });
   const folder = runtime === undefined ? installed() : fileUrl(runtime);
+  const bytes = isPlace ? contents(model, signal) : fetched(model, { signal });
   return openTranslator(bytes, start, folder.replace(/\/*$/, '/'), { signal });
 }
 
 async function contents(path, signal) {
   try {
-    return new Uint8Array(await readFile(path, { signal }));
+    return new Uint8Array(await readFile(path, { signal: signal ?? undefined }));
   } catch ({ code }) {
     signal?.throwIfAborted();
     throw new TranslatorError('missing', `The model cannot be read: ${path} (${code}).`);

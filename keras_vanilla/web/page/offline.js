@@ -31,13 +31,23 @@ const RELAXED_SIMD =
 const WASM = WebAssembly.validate(
   Uint8Array.from(RELAXED_SIMD.match(/../g), (octet) => parseInt(octet, 16)),
 )
-  ? 'runtime/core/wasm/litert_wasm_internal'
-  : 'runtime/core/wasm/litert_wasm_compat_internal';
-const RUNTIME = [`${WASM}.js`, `${WASM}.wasm`];
+  ? 'core/wasm/litert_wasm_internal'
+  : 'core/wasm/litert_wasm_compat_internal';
 
-/** The files of this module and of its runtime in this browser, from the folder it is in. */
-function moduleIn(folder) {
-  return [...TRANSLATE, ...API, ...RUNTIME].map((path) => folder + path);
+/**
+ * The files of this module and of its runtime in this browser.
+ *
+ * @param {string} folder Where the module is, with a slash at its end.
+ * @param {string} [runtime] Where npm's folder `@litertjs` is.
+ */
+function moduleIn(folder, runtime = `${folder}runtime/`) {
+  const files = [...TRANSLATE, ...API].map((path) => folder + path);
+  return [...files, ...runtimeIn(runtime)];
+}
+
+/** The two files of the runtime that this browser loads. */
+function runtimeIn(folder) {
+  return ['js', 'wasm'].map((type) => `${folder.replace(/\/*$/, '/')}${WASM}.${type}`);
 }
 
 /**

@@ -1,6 +1,18 @@
-/** Loops that never freeze the page, even where all they wait for is there already. */
+/** Loops that never freeze the page, and the signals that end them. */
 
 const LONGEST = 8; // milliseconds without a chance to paint; a frame takes 16
+
+/** A signal that is aborted with the first of some, also in Safari before 17.4. */
+export function anyOf(signals) {
+  if (AbortSignal.any) return AbortSignal.any(signals);
+  const controller = new AbortController();
+  for (const signal of signals) {
+    const abort = () => controller.abort(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort);
+  }
+  return controller.signal;
+}
 
 /**
  * A function to await in each turn of a loop: every few milliseconds it lets the page paint

@@ -20,6 +20,7 @@ import {
 } from './errors.js';
 import { bestPair, canonical, fit } from './languages.js';
 import { Manifest } from './manifest.js';
+import { anyOf } from './pace.js';
 import { loadBytes } from './translate.js';
 
 const { DOMException } = globalThis; // Chromium has none in a page that is gone
@@ -43,9 +44,8 @@ export function install(manifest, options = {}) {
   requireOneOf('prefer', prefer, ['native', 'own']);
   const own = translatorOver(manifest, options);
   if (prefer === 'own' || !('Translator' in globalThis)) {
-    for (const value of [own, CreateMonitor]) {
-      const property = { value, writable: true, configurable: true };
-      Object.defineProperty(globalThis, value.name, property);
+    for (const [name, value] of Object.entries({ Translator: own, CreateMonitor })) {
+      Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
     }
   }
   return globalThis.Translator;
@@ -126,7 +126,7 @@ export function translatorOver(manifest, options = {}) {
       sessionOf(this).destroy();
     }
   }
-  asInterface(Translator);
+  asInterface(Translator, 'Translator');
   return Translator;
 }
 
@@ -140,7 +140,7 @@ class Session {
     this.pair = pair;
     this.inputQuota = inputQuota;
     this.#model = model;
-    this.#signal = AbortSignal.any([this.#destruction.signal, signal]);
+    this.#signal = anyOf([this.#destruction.signal, signal]);
     this.#signal.addEventListener('abort', () => model?.close());
     if (signal.aborted) model?.close();
   }
@@ -158,7 +158,7 @@ class Session {
     const { text, signal } = this.#begin(given, options);
     signal.throwIfAborted();
     const cancellation = new AbortController();
-    const chunks = this.#chunks(text, AbortSignal.any([signal, cancellation.signal]));
+    const chunks = this.#chunks(text, anyOf([signal, cancellation.signal]));
     let abort;
     return new ReadableStream({
       start(controller) {
@@ -305,17 +305,21 @@ class CreateMonitor extends EventTarget {
     this.#handler = Object(handler) === handler ? handler : null;
   }
 }
-asInterface(CreateMonitor);
+asInterface(CreateMonitor, 'CreateMonitor');
 
-/** Gives a class the properties of an interface in Web IDL: enumerable members and a name. */
-function asInterface(Interface) {
+/**
+ * Gives a class the properties of an interface in Web IDL: enumerable members and a name, which a
+ * bundler may have changed.
+ */
+function asInterface(Interface, value) {
   const { length, name, prototype, ...statics } = Object.getOwnPropertyDescriptors(Interface);
   const { constructor, ...members } = Object.getOwnPropertyDescriptors(prototype.value);
   for (const [owner, own] of [[Interface, statics], [Interface.prototype, members]]) {
     for (const key of Object.keys(own)) Object.defineProperty(owner, key, { enumerable: true });
   }
-  const tag = { value: name.value, configurable: true };
-  Object.defineProperty(Interface.prototype, Symbol.toStringTag, tag);
+  const property = { value, configurable: true };
+  Object.defineProperty(Interface, 'name', property);
+  Object.defineProperty(Interface.prototype, Symbol.toStringTag, property);
 }
 
 function sessionOf(translator) {
@@ -356,7 +360,7 @@ function languagesOf(options) {
 /** A signal that is aborted with the one of the options, or with any other. */
 function signalOf(options, ...others) {
   const { signal } = dictionary(options);
-  return AbortSignal.any(signal === undefined ? others : [...others, signal]);
+  return anyOf(signal === undefined ? others : [...others, signal]);
 }
 
 /** Options as Web IDL takes them. */

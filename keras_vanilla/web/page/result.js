@@ -54,9 +54,14 @@ function nodeOf({ before, source, text, words = [], truncated, error }) {
   return node;
 }
 
+/** The number of sentences that some pieces are of. */
+function sentencesOf(pieces) {
+  return new Set(pieces.map(({ sentence }) => sentence)).size;
+}
+
 function timeOf(translations) {
   if (translations.length === 0) return '';
-  const count = new Set(translations.map(({ sentence }) => sentence)).size;
+  const count = sentencesOf(translations);
   const sum = translations.reduce((total, { milliseconds }) => total + milliseconds, 0);
   const each = Math.max(1, Math.round(sum / count));
   return count === 1 ? `${each} ms` : `${count} sentences, ${each} ms each`;
@@ -75,7 +80,8 @@ function doubtful(pieces) {
   if (doubted.length === 0) return '';
   const found = new Set(doubted.flatMap(({ doubts }) => doubts));
   const reasons = Object.keys(DOUBTS).filter((doubt) => found.has(doubt));
-  const where = pieces.length === 1 ? '' : ` (${doubted.length} of ${pieces.length} sentences)`;
+  const [count, all] = [doubted, pieces].map(sentencesOf);
+  const where = all === 1 ? '' : ` (${count} of ${all} sentences)`;
   return `Doubtful${where}: ${reasons.map((doubt) => DOUBTS[doubt]).join('; ')}.`;
 }
 
@@ -96,7 +102,7 @@ function cutOff(pieces, { description }) {
 /** A sentence about the sentences that are in several pieces. */
 function tooLong(pieces, { maxBytes, description }) {
   const isCut = ({ sentence }, i) => i > 0 && sentence === pieces[i - 1].sentence;
-  const count = new Set(pieces.filter(isCut).map(({ sentence }) => sentence)).size;
+  const count = sentencesOf(pieces.filter(isCut));
   if (count === 0) return '';
   const limits = `${maxBytes} bytes or ${description.max_source_tokens} tokens`;
   return count === 1

@@ -21,6 +21,7 @@ const REMEMBERED = 5000; // sentences, so that while one types only what is new 
  *     the signal's reason.
  */
 export async function openWorker(file, read, start, runtime, { signal, onProgress } = {}) {
+  Promise.resolve(file).catch(() => {}); // where something else fails before
   let queue;
   let arrival; // of the runtime, which is told after all of the model has arrived
   let isHere = false;

@@ -47,6 +47,7 @@ const CUTS = [
   (text) => middleSegment(text, 'grapheme'),
 ];
 const NEAR = 64; // characters from the middle in which a cut is looked for first
+const FLAG = /[\ud83c\udde6-\uddff]/; // the code units of its two letters
 const LONGEST_SEGMENT = 512; // characters; the middle of a longer text is looked at alone
 
 /**
@@ -127,8 +128,9 @@ function middleMatch(text, pattern) {
 /** The begin or the end of the word or character in the middle, whichever is nearer to it. */
 function middleSegment(text, granularity) {
   const middle = text.length / 2;
-  const from = Math.max(0, Math.floor(middle) - LONGEST_SEGMENT);
-  const near = text.slice(from, from + 2 * LONGEST_SEGMENT);
+  let from = Math.max(0, Math.floor(middle) - LONGEST_SEGMENT);
+  while (from > 0 && FLAG.test(text[from - 1])) from -= 1; // where pairs of letters begin
+  const near = text.slice(from, middle + LONGEST_SEGMENT);
   const segments = new Intl.Segmenter(undefined, { granularity }).segment(near);
   const { index, segment } = segments.containing(Math.floor(middle) - from);
   const [begin, end] = [from + index, from + index + segment.length];

@@ -43,4 +43,4 @@ const LOADED_LATER = [
   ].map((path) => `inside/${path}`),
 ];
 
-keepOffline([...PAGE, ...TRANSLATE], [...LOADED_LATER, ...RUNTIME]);
+keepOffline([...PAGE, ...TRANSLATE], [...LOADED_LATER, ...runtimeIn('runtime/')]);

@@ -6,7 +6,7 @@ import { requireOptions, requireType, TranslatorError } from './errors.js';
 import { translatePieces } from './long_text.js';
 import { putMarks } from './marked_text.js';
 import { readMarks } from './marks.js';
-import { pacer } from './pace.js';
+import { anyOf, pacer } from './pace.js';
 import { openWorker } from './sentence_queue.js';
 import { moved, wordsOfSentence } from './words.js';
 
@@ -143,7 +143,7 @@ export class Translator {
     this.#current.get(replaces)?.abort(error);
     const controller = new AbortController();
     this.#current.set(replaces, controller);
-    return signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
+    return signal ? anyOf([signal, controller.signal]) : controller.signal;
   }
 }
 

@@ -75,7 +75,8 @@ class CompiledSearch:
             inputs["target_prefix"] = keras.ops.convert_to_numpy(ids)
         if terms is not None:
             check_terms(self._model, terms, len(source_ids))
-            inputs["terms"] = Terms(*map(np.asarray, terms))
+            fields = terms._asdict().items()  # Keras's inputs cannot be None
+            inputs["terms"] = {n: np.asarray(x) for n, x in fields if x is not None}
         kinds = [
             (name, *((array.dtype, array.ndim) for array in keras.tree.flatten(value)))
             for name, value in inputs.items()
@@ -112,7 +113,13 @@ class _SearchModel(keras.Model):
                 model = _GrowingPast(model)
         if keras.backend.backend() == "jax":
             self._stateless = jitted_by_jax(self)
-        self._run = lambda inputs: search(model, **inputs, **settings)
+
+        def run(inputs):
+            if "terms" in inputs:
+                inputs = {**inputs, "terms": Terms(**inputs["terms"])}
+            return search(model, **inputs, **settings)
+
+        self._run = run
 
     def search(self, inputs, seed):
         with self._turn:

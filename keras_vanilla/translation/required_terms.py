@@ -191,7 +191,7 @@ class RequiredTerms:
         ids, needed = np.full(shape, -1, "int32"), np.zeros(shape[:2], "int32")
         places = np.zeros((*shape[:2], source_width), bool)
         for b, row in enumerate(rows):
-            spans = self._spans(sources[b])
+            spans = self._spans(sources[b]) if row else None
             for j, (what, count) in enumerate(self._needed(row).items()):
                 needed[b, j] = count
                 for a, form in enumerate(self._forms(what)):

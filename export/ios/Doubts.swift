@@ -25,10 +25,10 @@ private let number = "(?<![0-9])(?:[0-9]{3,}|[2-9][0-9]|1[3-9])(?![0-9])"
 func doubts(
   source: String, translation: String, probability: Float? = nil, known: Float? = nil
 ) -> [Doubt] {
-  let isThere = matches(of: address, in: source).allSatisfy { translation.contains($0) }
-  let words = matches(of: address, in: source).reduce(source) {
-    $0.replacingOccurrences(of: $1, with: "")
+  let isThere = ranges(of: address, in: source).allSatisfy {
+    translation.contains(source[$0])
   }
+  let words = replacing(address, in: source) { _ in "" }
   let isSame = letters(of: source) == letters(of: translation)
   let found: [(Doubt, Bool)] = [
     (.unlikely, probability.map { $0 < 0.6 } ?? false),
@@ -41,17 +41,27 @@ func doubts(
 
 /// The numbers above 12, without separators of thousands.
 private func numbers(in text: String) -> Set<String> {
-  let plain = matches(of: thousands, in: text).reduce(text) {
-    $0.replacingOccurrences(of: $1, with: $1.filter { ("0"..."9").contains($0) })
+  let plain = replacing(thousands, in: text) { match in
+    match.filter { ("0"..."9").contains($0) }
   }
-  return Set(matches(of: number, in: plain))
+  return Set(ranges(of: number, in: plain).map { String(plain[$0]) })
 }
 
-private func matches(of pattern: String, in text: String) -> [String] {
+private func ranges(of pattern: String, in text: String) -> [Range<String.Index>] {
   let expression = try! NSRegularExpression(pattern: pattern)
-  return expression.matches(in: text, range: NSRange(text.startIndex..., in: text)).map {
-    String(text[Range($0.range, in: text)!])
+  let whole = NSRange(text.startIndex..., in: text)
+  return expression.matches(in: text, range: whole).map { Range($0.range, in: text)! }
+}
+
+private func replacing(
+  _ pattern: String, in text: String, by change: (String) -> String
+) -> String {
+  var (result, end) = ("", text.startIndex)
+  for range in ranges(of: pattern, in: text) {
+    result += text[end..<range.lowerBound] + change(String(text[range]))
+    end = range.upperBound
   }
+  return result + text[end...]
 }
 
 private func letters(of text: String) -> String {

@@ -128,7 +128,7 @@ class TfliteLines:
 
     def _translation(self, text):
         if not text.strip():
-            return LineTranslation("")
+            return LineTranslation("", score=0.0)
         description = self._file.description
         size, most = len(text.rstrip().encode()), description.max_bytes
         if size > most:
@@ -235,8 +235,10 @@ class BulkTranslator:
             TypeError: if the column contains anything but str.
         """
         results = self.translate(np.asarray(batch[self.column], object).tolist())
-        texts, problems = zip(*results, strict=True) if results else ((), ())
-        columns = {"translation": texts, "problem": problems}
+        columns = {
+            "translation": [result.text for result in results],
+            "problem": [result.problem for result in results],
+        }
         return {**batch, **{k: np.array(v, object) for k, v in columns.items()}}
 
     def translate(self, texts: list[str]) -> list[LineTranslation]:

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -208,7 +207,9 @@ def example_of(about: "About") -> str:
 
 def quoted(word: str) -> str:
     """Returns a word for a hint, quoted for a POSIX shell, or on Windows for cmd."""
-    return subprocess.list2cmdline([word]) if os.name == "nt" else shlex.quote(word)
+    if os.name == "nt":
+        return '"' + word.replace('"', '""') + '"'
+    return shlex.quote(word)
 
 
 def say(message: object) -> None:

@@ -47,7 +47,10 @@ class TableFormat:
             for column in columns:
                 if not isinstance(column, str):
                     check_integer("columns", column, 1)
-        check_choice("header", self.header, (None, True, False))
+        if not isinstance(self.header, bool | None):
+            raise ValueError(
+                f"`header` must be True, False or None. Received: {self.header!r}"
+            )
         if self.header is False and self.has_names:
             raise ValueError(
                 "`columns` must be numbers with header=False, as there are no names. "
@@ -188,10 +191,15 @@ def _ask_about_names(path, rows, source, target):
     """Raises if the first row has words like names, and most other rows have not."""
     pairs = [
         (row[source], row[target])
-        for row in rows
         if not isinstance(row, str) and len(row) > max(source, target)
+        else ("", "")
+        for row in rows
     ]
-    first, *others = [all(map(NAME.fullmatch, pair)) for pair in pairs] or [False]
+    first, *others = [
+        all(map(NAME.fullmatch, pair))
+        for number, pair in enumerate(pairs)
+        if number == 0 or any(pair)
+    ] or [False]
     if first and others and 2 * sum(others) <= len(others):
         raise ValueError(
             f"{path}, line 1: {pairs[0]} looks like the names of the columns: set "
@@ -210,6 +218,11 @@ def _checked_rows(path, table, is_csv, delimiter):
             newline="\n",  # only this ends a line, see `lines_of`
         )
         lines = (line.removesuffix("\n").removesuffix("\r") for line in text)
+        # A byte-order mark, if the encoding's name says the order as well.
+        lines = (
+            line.removeprefix("\ufeff") if number == 0 else line
+            for number, line in enumerate(lines)
+        )
         try:
             for first, last, row in (_csv_rows if is_csv else _split)(lines, delimiter):
                 cells = row if isinstance(row, str) else "".join(row)

@@ -79,7 +79,7 @@ def beam_search(
 
     banks, refills = None, config.early_stopping is not None
     if terms is not None:
-        if terms.places is not None:
+        if terms.places is not None and ATTENDED not in model.noted:
             model = AttendedSource(model)
         if refills:
             raise ValueError(

@@ -35,7 +35,8 @@ class Terms(NamedTuple):
             whether it begins within one.
         places: bool (B, J, S) or None. The source tokens that each term translates. A
             term is misplaced, and costs 30 nats, if the step of its first token attends
-            most to another source token, see `AttendedSource`. None: all are right.
+            most to another source token, see `AttendedSource`; not if the longest
+            length ends the output with the term. None: all are right.
     """
 
     ids: Tensor
@@ -61,8 +62,9 @@ class TermBanks:
     those that break off a term whose beginning the model did not propose, and tokens
     outside terms where the model prefers the end.
 
-    A term that begins where the model does not read its source costs `MISPLACED` nats,
-    in the score as well, if the terms have places.
+    If the terms have places, a term that begins where its source is read adds 10 more
+    to the estimate, so that it may be e^-17 times as likely; one that begins elsewhere
+    loses 30 nats, in the score as well.
 
     Args:
         model: SearchedModel; an `AttendedSource` if the terms have places.
@@ -108,6 +110,7 @@ class TermBanks:
             "counts": ops.zeros((*shape, sizes[0]), dtype="int32"),
             "progress": ops.zeros(shape, dtype="int32"),
             "forced": ops.zeros(shape, dtype="bool"),
+            "in_place": ops.zeros(shape, dtype="int32"),  # terms that have occurred
         }
 
     def are_met(self, state: dict) -> Tensor:
@@ -186,6 +189,7 @@ class TermBanks:
             "placed": after.placed,
             "counts": after.counts,
             "progress": after.progress,
+            "in_place": after.in_place,
             "forced": (is_extra | old["forced"]) & (after.begun_tokens > 0),
         }
         return {name: _choose(kept, old[name], new[name]) for name in new}
@@ -219,10 +223,17 @@ class TermBanks:
         begun, progress, stray = (
             ops.cast(x, "float32") for x in (after.begun, after.progress, stray)
         )
-        if self._places is not None:
-            log_probs += IN_PLACE * ops.cast(after.begins_in_place, "float32")
-            log_probs -= MISPLACED * ops.cast(after.begins_misplaced, "float32")
-        return log_probs + BEGUN * begun + MATCHED * progress - STRAY * stray
+        if self._places is None:
+            placement = 0.0
+        else:
+            in_place, begins, misplaced = (
+                ops.cast(x, "float32")
+                for x in (after.in_place, after.begins_in_place, after.begins_misplaced)
+            )
+            placement = IN_PLACE * (in_place + begins) - MISPLACED * misplaced
+        return (
+            log_probs + placement + BEGUN * begun + MATCHED * progress - STRAY * stray
+        )
 
     def _candidates(self, state, logits, constraints, most):
         """Candidate tokens (B, K, M) and their logits, -inf for duplicates.
@@ -286,7 +297,9 @@ class TermBanks:
         )
         in_place = self._complete(known["placed"])[:, :, None]
         is_new = known["counts"][:, :, None] < needed
-        misplaced = ops.cast(occurs & is_new & ~in_place, "float32")
+        occurs &= is_new
+        misplaced = ops.sum(ops.cast(occurs & ~in_place, "float32"), axis=3)
+        in_place = ops.sum(ops.cast(occurs & in_place, "int32"), axis=3)
         met = ops.minimum(counts, needed)  # (B, K, M, J)
         progress = ops.sum(met * _beside(self._lengths, 2), axis=3) + spared
         begun = ops.sum(met, axis=3) + ops.cast(spared > 0, "int32")
@@ -297,9 +310,10 @@ class TermBanks:
             begun,
             spared,
             placed,
-            ops.sum(misplaced, axis=3),
+            misplaced,
+            known["in_place"][:, :, None] + in_place,
             spared_in_place < spared,
-            (spared_in_place > 0) & (spared_in_place == spared),
+            (spared > 0) & (spared_in_place >= spared),
         )
 
     def _matched(self, matched, tokens, inside):
@@ -348,6 +362,7 @@ class _After(NamedTuple):
         begun_tokens: int32. Number of tokens of a term that has begun.
         placed: bool, with axes J, A, P. As `TermBanks.start`.
         misplaced: float32. Number of terms that were completed, but are misplaced.
+        in_place: int32. Number of terms that have occurred in their places.
         begins_misplaced, begins_in_place: bool. Whether a term has begun, and where.
     """
 
@@ -358,6 +373,7 @@ class _After(NamedTuple):
     begun_tokens: Tensor
     placed: Tensor
     misplaced: Tensor
+    in_place: Tensor
     begins_misplaced: Tensor
     begins_in_place: Tensor
 
@@ -403,6 +419,11 @@ def check_terms(model: SearchedModel, terms: Terms, rows: int | None = None) -> 
         raise ValueError(
             "`terms` must be `Terms` with ids (B, J, A, P), needed (B, J) and inside "
             f"(2, V). Received: shapes {ids}, {needed} and {inside}"
+        )
+    if terms.places is not None and tuple(terms.places.shape)[:2] != ids[:2]:
+        raise ValueError(
+            f"`terms` must have places (B, J, S) for ids {ids}. Received: the shape "
+            f"{tuple(terms.places.shape)}"
         )
     if None not in (ids[0], rows) and ids[0] != rows:
         raise ValueError(

@@ -12,7 +12,7 @@ from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.tokenizer.piece_names import target_names
 from keras_vanilla.tokenizer.protocol import TokenizerProtocol, tokens_before_text
 from keras_vanilla.translation import Translator
-from keras_vanilla.translation.piece_texts import loop_guard, unknown_ids
+from keras_vanilla.translation.piece_texts import loop_guard, unknown_and_ignored
 
 VOCABULARY = "keras_vanilla_vocabulary"  # name of the metadata entry
 
@@ -57,7 +57,9 @@ class TextForm(tf.Module):
             lambda: loop_guard(translator.tokenizer)
         )
         self._decoding = decoding
-        self._unknown_ids = unknown_ids(translator.tokenizer)
+        self._uncounted = [
+            sorted(ids) or [-1] for ids in unknown_and_ignored(translator.tokenizer)
+        ]
         self._search = SearchGraph(
             model,
             decoding,
@@ -94,10 +96,12 @@ class TextForm(tf.Module):
         return tf.exp(self._decoding.mean_log_probs(score, tf.maximum(length, 1.0)))
 
     def _known(self, source_ids, count):
-        """The share of tokens with a piece, without a language code and the end."""
+        """The share of the source's tokens that the vocabulary has."""
+        is_unknown, is_ignored = (
+            tf.reduce_any(source_ids[:, None] == ids, axis=1) for ids in self._uncounted
+        )
         places = tf.range(self._max_source_tokens)
-        of_text = (places >= self._before_text) & (places < count - 1)
-        is_unknown = tf.reduce_any(source_ids[:, None] == self._unknown_ids, axis=1)
+        of_text = (places >= self._before_text) & (places < count - 1) & ~is_ignored
         unknown, number = (
             tf.reduce_sum(tf.cast(each, tf.float32))
             for each in (of_text & is_unknown, of_text)

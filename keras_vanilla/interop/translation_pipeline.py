@@ -40,7 +40,8 @@ def pipeline(
     Example:
         pipeline("translation_en_to_fr")("How old are you?")
     """
-    match = re.fullmatch("translation(?:_([a-z]+)_to_([a-z]+))?", task)
+    refuse_unknown("A translation pipeline", settings, SETTINGS)
+    match = re.fullmatch("translation(?:_([a-z]+)_to_([a-z]+))?", str(task))
     languages = "-".join(filter(None, match.groups())) if match else None
     if match is None or (model is None and languages not in NAMES):
         raise ValueError(
@@ -56,7 +57,6 @@ def pipeline(
     stated = {name: value for name, value in stated.items() if value is not None}
     start_and_end = 1 + ("forced_eos_token_id" in stated)
     defaults = SEARCH | {name: stated[name] for name in SEARCH if name in stated}
-    refuse_unknown("A translation pipeline", settings, SETTINGS)
     translator = read_translator(path)
 
     def translate(texts: str | Sequence[str], **more: Any) -> list[dict[str, str]]:

@@ -17,6 +17,7 @@ from keras_vanilla._out_of_memory import is_out_of_memory
 from keras_vanilla._progress import Progress
 from keras_vanilla._readable import check_finite_weights
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig, run_search
+from keras_vanilla.decoding.attended_source import ATTENDED
 from keras_vanilla.decoding.hypothesis_end import output_length, until_end
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import TokenizerProtocol
@@ -39,12 +40,15 @@ class Hypothesis(NamedTuple):
 
     Fields:
         text: str.
-        score: float or None. The log-probability, in beam search divided by the length
-            normalization; None for a text that is split into sentences.
+        score: float or None. The log-probability, minus 30 for each misplaced term, in
+            beam search divided by the length normalization; None for a text that is
+            split into sentences.
         ids: list of int. Target ids, with the end if there is one.
         ended: bool. False if the longest length was reached before an end.
         unmet: list of str. Required translations of terms that are missing.
-        doubts: list of str. What speaks against the translation, see `doubts_of`.
+        doubts: list of str. What speaks against the translation, see `doubts_of`, and
+            "misplaced" if a required term stands where its source is not read.
+            "unlikely" is only judged without terms and prefix.
     """
 
     text: str
@@ -53,6 +57,15 @@ class Hypothesis(NamedTuple):
     ended: bool
     unmet: Sequence[str] = ()
     doubts: Sequence[str] = ()
+
+
+class _Row(NamedTuple):
+    """A text, its source ids, the ids of its prefix, and what is required."""
+
+    text: str
+    ids: Sequence[int]
+    prefix: Sequence[int]
+    terms: dict[str, list]
 
 
 class BatchTranslator:
@@ -66,7 +79,7 @@ class BatchTranslator:
             scores; without it, one.
         progress: Progress that counts the texts, or None.
         required: RequiredTerms or None.
-        unknown: set of int. The `unknown_ids` of the tokenizer.
+        unknown: pair of sets of int, the `unknown_and_ignored` of the tokenizer.
     Attributes:
         longest_output: int. The length of the longest output, including the end.
     Raises:
@@ -81,7 +94,7 @@ class BatchTranslator:
         config: DecodingConfig,
         progress: Progress | None = None,
         required: RequiredTerms | None = None,
-        unknown: Set[int] = frozenset(),
+        unknown: tuple[Set[int], Set[int]] = (frozenset(), frozenset()),
     ):
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self._compiled, self._progress = compiled, progress
@@ -107,13 +120,15 @@ class BatchTranslator:
         for start in range(0, len(sources), WINDOW):
             indices = range(start, min(start + WINDOW, len(sources)))
             yield from self._window(
-                [texts[i] for i in indices],
-                [sources[i] for i in indices],
-                [[] if prefixes is None else prefixes[i] for i in indices],
                 [
-                    self._required.of_text(texts[i]) if self._required else {}
+                    _Row(
+                        texts[i],
+                        sources[i],
+                        [] if prefixes is None else prefixes[i],
+                        self._required.of_text(texts[i]) if self._required else {},
+                    )
                     for i in indices
-                ],
+                ]
             )
 
     def search_batch(
@@ -121,8 +136,11 @@ class BatchTranslator:
         sources: Sequence,
         prefixes: Sequence[Sequence[int]] = (),
         terms: Sequence[dict[str, list]] = (),
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Searches one batch: target ids (B, n, L) and scores (B, n).
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Searches one batch: target ids (B, n, L), scores (B, n), and notes.
+
+        The notes are (B, n, L) if there are terms, otherwise None: the source token
+        that each target token attends to most.
 
         Raises:
             ValueError: if an output is empty or has no end, because weights of the
@@ -137,98 +155,106 @@ class BatchTranslator:
                 self.config.max_length,
                 inputs["source_ids"].shape[1],
             )
-        ids, scores = self._compiled(
-            run_search, **inputs, config=self.config, return_scores=True
-        )
+        has_places = inputs.get("terms") is not None
+        returned = {"return_notes" if has_places else "return_scores": True}
+        results = self._compiled(run_search, **inputs, config=self.config, **returned)
+        ids, scores, *notes = results
+        attended = notes[0][ATTENDED] if notes else None
         if self.config.n_best is None:
             ids, scores = ids[:, None], scores[:, None]
+            attended = None if attended is None else attended[:, None]
         ids, scores = ids[: len(sources)], scores[: len(sources)]
         is_end = ids == self.model.end_id
         if is_end[..., 0].any() or not is_end.any(axis=-1).all():
             check_finite_weights(self.model)
-        return ids, scores
+        return ids, scores, attended
 
     def _padded(self, rows, longest):
         """Pads rows to an array of `bucket_rows` and `bucket_width`."""
         width = min(bucket_width(rows), longest)
         return pad_rows(_with_last(rows), width, self.model.pad_id)
 
-    def _window(self, texts, sources, prefixes, terms):
-        results = [[Hypothesis("", 0.0, [], True, list(row))] for row in terms]
+    def _window(self, rows):
+        results = [[Hypothesis("", 0.0, [], True, list(row.terms))] for row in rows]
         # A text without pieces (only an end, or a language code and an end) has an
         # empty translation, unless there is a prefix.
         blank = 1 + tokens_before_text(self.tokenizer)
         searched = {
-            i: ids for i, ids in enumerate(sources) if len(ids) > blank or prefixes[i]
+            i: row.ids
+            for i, row in enumerate(rows)
+            if len(row.ids) > blank or len(row.prefix)
         }
-        self._count(len(sources) - len(searched))
-        search = functools.partial(self._search, searched, prefixes, terms)
+        self._count(len(rows) - len(searched))
         batches = [*length_buckets(searched, self.config.beam_size)]
+        search = functools.partial(self._search, rows)
         for batch in _in_flight(search, batches[::-1]):  # the longest first
             for i, hypotheses in batch.items():
-                results[i] = [
-                    each._replace(doubts=self._doubts(texts[i], sources[i], each))
-                    for each in hypotheses
-                ]
+                results[i] = hypotheses
             self._count(len(batch))
         return results
 
-    def _doubts(self, text, source, hypothesis):
-        """What speaks against a hypothesis of a text with these source ids."""
-        ids = source[tokens_before_text(self.tokenizer) : -1]
-        unknown = sum(id_ in self._unknown for id_ in ids)
-        known = 1 - unknown / len(ids) if len(ids) else None
-        length = max(len(hypothesis.ids), 1)
-        mean = self.config.mean_log_probs(hypothesis.score, length)
-        code_of = getattr(self.tokenizer, "code_of", lambda text: "")
-        text = text.removeprefix(code_of(text))
-        return doubts_of(text, hypothesis.text, math.exp(mean), known)
-
-    def _search(self, sources, prefixes, terms, indices):
+    def _search(self, rows, indices):
         """Returns the hypotheses of each row of a batch, by its index.
 
         A batch that does not fit into memory is halved.
         """
+        batch = [rows[i] for i in indices]
         try:
-            ids, scores = self.search_batch(
-                *([rows[i] for i in indices] for rows in (sources, prefixes, terms))
+            results = self.search_batch(
+                [row.ids for row in batch],
+                [row.prefix for row in batch],
+                [row.terms for row in batch],
             )
         except Exception as error:
             if len(indices) == 1 or not is_out_of_memory(error):
                 raise
         else:
-            rows = self._read(ids, scores, [terms[i] for i in indices])
-            return dict(zip(indices, rows, strict=True))
+            return dict(zip(indices, self._read(batch, results), strict=True))
         middle = len(indices) // 2
         halves = indices[:middle], indices[middle:]
-        first, second = (
-            self._search(sources, prefixes, terms, half) for half in halves
-        )
+        first, second = (self._search(rows, half) for half in halves)
         return first | second
 
     def _count(self, number):
         if self._progress is not None and number:
             self._progress.update(number)
 
-    def _read(self, ids, scores, terms):
+    def _read(self, rows, results):
         """Yields the hypotheses of each row from the result of `search_batch`."""
+        ids, scores, attended = results
         texts = iter(self.tokenizer.decode(ids.reshape(-1, ids.shape[2])))
-        for row_ids, row_scores, row_terms in zip(
-            ids.tolist(), scores.tolist(), terms, strict=True
-        ):
+        for b, row in enumerate(rows):
             hypotheses = []
-            for beam_ids, score in zip(row_ids, row_scores, strict=True):
+            for n, (beam_ids, score) in enumerate(
+                zip(ids[b].tolist(), scores[b].tolist(), strict=True)
+            ):
                 text, kept = next(texts), until_end(beam_ids, self.model)
                 if score == -np.inf:  # there are fewer hypotheses than `n_best`
                     continue
-                ended = self.model.end_id in kept
-                unmet = self._required.unmet(row_terms, kept, text) if row_terms else ()
-                hypotheses.append(Hypothesis(text, score, kept, ended, unmet))
+                ended, unmet, doubts = self.model.end_id in kept, (), []
+                if row.terms:
+                    unmet = self._required.unmet(row.terms, kept, text)
+                    if attended is not None and not self._required.are_placed(
+                        row.terms, row.ids, kept, attended[b, n]
+                    ):
+                        doubts.append("misplaced")
+                doubts = [*self._doubts(row, text, kept, score), *doubts]
+                hypotheses.append(Hypothesis(text, score, kept, ended, unmet, doubts))
             if not hypotheses:
                 raise ValueError(
                     "The model's logits are not numbers: its training has diverged."
                 )
             yield hypotheses
+
+    def _doubts(self, row, text, ids, score):
+        unknown, ignored = self._unknown
+        known = [id_ not in unknown for id_ in row.ids[:-1] if id_ not in ignored]
+        probability = None  # tokens that are required say nothing about the others
+        if not (row.terms or len(row.prefix)):
+            length = max(len(ids), 1)
+            probability = math.exp(self.config.mean_log_probs(score, length))
+        share = sum(known) / len(known) if known else None
+        return doubts_of(row.text, text, probability, share)
 
 
 def _in_flight(search, batches):

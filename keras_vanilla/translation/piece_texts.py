@@ -21,6 +21,8 @@ UNSPACED = (
 IN_WORD = rf"(?![{UNSPACED}])[\w{{marks}}]"
 CONNECTING = ".,:;!?/@+=&#%"  # signs after which a word only begins after a space
 BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
+# A byte of a character after the first, a space, a language code.
+NOT_COUNTED = re.compile(rf"<0x[89AB][0-9A-F]>|{WORD_START}*|>>.+<<")
 REPEATED = re.compile(r"(.+?)\1*", re.DOTALL)
 
 
@@ -46,11 +48,19 @@ def inside_words(tokenizer: TokenizerProtocol) -> np.ndarray:
     return inside
 
 
-def unknown_ids(tokenizer: TokenizerProtocol) -> list[int]:
-    """The source ids of bytes, and of what the vocabulary does not have."""
-    name, size = source_names(tokenizer), tokenizer.vocabulary_size
-    byte_ids = [id_ for id_ in range(size) if BYTE_PIECE.fullmatch(name(id_))]
-    return [*byte_ids, tokenizer.unknown_id]
+def unknown_and_ignored(tokenizer: TokenizerProtocol) -> tuple[set[int], set[int]]:
+    """The source ids of what the vocabulary lacks, and those that say nothing of it.
+
+    A character in bytes counts once, by its first byte; spaces and language codes do
+    not count.
+    """
+    name, unknown, ignored = source_names(tokenizer), {tokenizer.unknown_id}, set()
+    for id_ in range(tokenizer.vocabulary_size):
+        if NOT_COUNTED.fullmatch(name(id_)):
+            ignored.add(id_)
+        elif BYTE_PIECE.fullmatch(name(id_)):
+            unknown.add(id_)
+    return unknown, ignored
 
 
 def loop_guard(tokenizer: TokenizerProtocol) -> LoopGuard:

@@ -41,6 +41,8 @@ COPIED = {
 WORD = rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{{marks}}])+|\S"
 # One form of apostrophes and hyphens.
 PLAIN = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "‐": "-", "‑": "-"})
+CODE = re.compile(">>.+<<")  # the piece of a language code
+REST = re.compile("<0x[89AB][0-9A-F]>")  # a byte of a character after the first
 CONTEXTS = "( ", "", "("  # texts before a term: a space, nothing, a sign
 MOST_KNOWN = 100_000  # number of terms and copies whose ids are cached
 
@@ -102,11 +104,11 @@ class RequiredTerms:
         """Cached for all pieces; it is slow, so only computed if a text has a term."""
         return inside_words(self._tokenizer)
 
-    def of_text(self, text: str) -> dict[str, list[tuple[int, int]]]:
+    def of_text(self, text: str) -> dict[str, list[tuple[int, int, int]]]:
         """Required strings, each with the places in the text that require it.
 
-        A place is the characters from begin to end of the normalised text, counted from
-        the end of the text: "dog" in "A dog." is at (-4, -1).
+        A place is the begin and end of characters of the normalised text, and the
+        length of that text: "dog" in "A dog." is at (2, 5, 6).
 
         Args:
             text: str.
@@ -121,7 +123,7 @@ class RequiredTerms:
         )
         places = {}
         for begin, end in sorted(required):
-            place = begin - len(text), end - len(text)
+            place = begin, end, len(text)
             places.setdefault(required[begin, end], []).append(place)
         return places
 
@@ -175,7 +177,7 @@ class RequiredTerms:
             max_length: int or None, as in `DecodingConfig`.
             source_width: int. Length of the padded sources.
         """
-        all_places = rows
+        required = rows
         if len(self._forms_of) > MOST_KNOWN:
             self._forms_of.clear()
         rows = [
@@ -191,24 +193,65 @@ class RequiredTerms:
         ids, needed = np.full(shape, -1, "int32"), np.zeros(shape[:2], "int32")
         places = np.zeros((*shape[:2], source_width), bool)
         for b, row in enumerate(rows):
-            spans = self._spans(sources[b]) if row else None
+            place_of = self._places(required[b], sources[b]) if row else {}
             for j, (what, count) in enumerate(self._needed(row).items()):
                 needed[b, j] = count
                 for a, form in enumerate(self._forms(what)):
                     ids[b, j, a, : len(form)] = form
-                for begin, end in all_places[b][what]:
-                    is_within = (spans[:, 0] < end) & (spans[:, 1] > begin)
-                    places[b, j, : len(spans)] |= is_within
+                places[b, j, : len(place_of[what])] = place_of[what]
         return Terms(ids, needed, self._inside, places)
 
-    def _spans(self, source):
-        """(S, 2): begin and end of each source token, counted as in `of_text`."""
+    def _places(self, row, source):
+        """Which source tokens are those of each required string, bool (S,).
+
+        All are, if it is not known where in the text the tokens are.
+        """
         pieces = self._tokenizer.source_pieces([int(id_) for id_ in source[:-1]])
+        is_code = np.array([bool(CODE.fullmatch(piece)) for piece in pieces], bool)
         # Of a character that is in bytes, the first one counts.
-        is_rest = re.compile("<0x[89AB][0-9A-F]>").fullmatch
-        sizes = [0 if is_rest(each) else len(piece_text(each)) for each in pieces]
-        ends = np.cumsum(sizes, dtype="int32") - sum(sizes)
-        return np.stack([ends - np.array(sizes, "int32"), ends], axis=1)
+        sizes = [0 if REST.fullmatch(x) else len(piece_text(x)) for x in pieces]
+        ends = np.cumsum(sizes, dtype="int32")
+        begins = ends - np.array(sizes, "int32")
+        result = {}
+        for what in row:
+            # A term within another one is where the other is.
+            spans = [
+                span
+                for other, spans in row.items()
+                if other == what
+                or any(self._count(form, what) for form in self._forms(other)[:1])
+                for span in spans
+            ]
+            result[what] = is_code  # a token that reads a code reads no word
+            for begin, end, length in spans:
+                shift = sum(sizes) - length  # a code, and the mark of the first word
+                known = shift in (0, 1, 1 + sum(sizes[: is_code.sum()]))
+                is_within = (begins < end + shift) & (ends > begin + shift)
+                is_safe = known and self._tokenizer.unknown_id not in source
+                result[what] = result[what] | (is_within if is_safe else True)
+        return result
+
+    def are_placed(
+        self,
+        row: dict[str, list],
+        source: Sequence[int],
+        ids: Sequence[int],
+        attended: Sequence[int],
+    ) -> bool:
+        """Whether each term begins where a token of its source is read.
+
+        Args:
+            row: result of `of_text` for the source.
+            source: list of int. Source ids.
+            ids: list of int. Ids of the translation.
+            attended: list of int. The source token that each of them attends to most.
+        """
+        places = self._places(row, source)
+        return all(
+            sum(bool(places[what][attended[i]]) for i in self._begins(ids, what))
+            >= min(len(spans), len(self._begins(ids, what)))
+            for what, spans in row.items()
+        )
 
     def unmet(self, row: dict[str, list], ids: Sequence[int], text: str) -> list[str]:
         """The required strings that a translation lacks, or contains too seldom.
@@ -255,21 +298,23 @@ class RequiredTerms:
 
     def _count(self, ids, what):
         """The number of occurrences of a term, as defined in `Terms`."""
+        return len(self._begins(ids, what))
+
+    def _begins(self, ids, what):
+        """Where the occurrences of a term begin, a position for each of its ends."""
         ends, begins = self._inside
         ids = list(ids)
 
         def in_word(i):
             return 0 < i < len(ids) and ends[ids[i - 1]] and begins[ids[i]]
 
-        return len(
-            {
-                end
-                for form in self._forms(what)
-                for end in range(len(form), len(ids) + 1)
-                if ids[end - len(form) : end] == form
-                and not (in_word(end - len(form)) or in_word(end))
-            }
-        )
+        return {
+            end: end - len(form)
+            for form in self._forms(what)
+            for end in range(len(form), len(ids) + 1)
+            if ids[end - len(form) : end] == form
+            and not (in_word(end - len(form)) or in_word(end))
+        }.values()
 
     def _forms(self, what):
         """Lists of ids, the first of which can follow any ids."""

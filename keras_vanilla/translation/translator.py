@@ -35,7 +35,7 @@ from keras_vanilla.translation.encoded_texts import (
     encoded_prefixes,
 )
 from keras_vanilla.translation.long_texts import stream_sentences
-from keras_vanilla.translation.piece_texts import loop_guard, unknown_ids
+from keras_vanilla.translation.piece_texts import loop_guard, unknown_and_ignored
 from keras_vanilla.translation.required_terms import RequiredTerms, warn_unmet
 from keras_vanilla.translation.saved_classes import (
     TOKENIZER,
@@ -370,7 +370,7 @@ class Translator(keras.Model):
 
     @functools.cached_property
     def _unknown_ids(self):
-        return frozenset(unknown_ids(self.tokenizer))
+        return unknown_and_ignored(self.tokenizer)
 
     def _batch_translator(self, config, progress=None, required=None):
         config = config.of_vocabulary(lambda: self._loop_guard)

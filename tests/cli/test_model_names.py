@@ -61,5 +61,7 @@ def test_hints_on_windows_are_quoted_for_cmd(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("os.name", "nt")
         path, example = quoted(r"C:\My models\a.tflite"), quoted('He said "no".')
+        with_sign = quoted(r"C:\R&D\a.tflite")
     assert path == r'"C:\My models\a.tflite"'
-    assert example == r'"He said \"no\"."'
+    assert example == '"He said ""no""."'
+    assert with_sign == r'"C:\R&D\a.tflite"'

@@ -1,10 +1,9 @@
 """Whole translations in one file: LiteRT against Keras and SentencePiece."""
 
-import re
-
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
+from pieces_in_text import known_share
 from teacher_forcing import log_probabilities
 from text_form import TextForm
 from tiers import in_full
@@ -93,9 +92,7 @@ def test_odd_bytes_are_translated_as_sentencepiece_reads_them(
         assert np.isnan(result["score"])
         return
     assert np.isfinite(result["score"])
-    pieces = [trained_translator.tokenizer._source.id_to_piece(int(i)) for i in ids[0]]
-    has_piece = [not re.match("<0x|<unk>", piece) for piece in pieces[:-1]]
-    known = np.mean(has_piece) if has_piece else 1.0
+    known = known_share(trained_translator.tokenizer._source, text)
     assert result["known"] == pytest.approx(known, abs=1e-6)
     if ids.shape[1] == 1:  # control characters alone
         assert result["text"] == "" and not result["ids"].any()

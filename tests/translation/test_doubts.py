@@ -2,10 +2,12 @@
 
 import filecmp
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pieces_in_text import known_share
 from teacher_forcing import log_probabilities
 
 from keras_vanilla.translation import doubts as module
@@ -43,7 +45,8 @@ def test_caller_for_python_has_same_rules():
 
 @pytest.mark.parametrize("search", [{}, {"beam_size": 3, "n_best": 2}])
 def test_hypotheses_have_doubts_of_their_probability(trained_translator, search):
-    texts = ["one two", "Привет one", "99 один два три", "", "three one two two"]
+    texts = ["one two", "", "three one two two", "Привет one", "один 9", "two “ one"]
+    peer = trained_translator.tokenizer._source
     model, encode = trained_translator.model, trained_translator.tokenizer.encode
     stream = trained_translator.stream(texts, **search)
     for text, hypotheses in zip(texts, stream, strict=True):
@@ -55,7 +58,7 @@ def test_hypotheses_have_doubts_of_their_probability(trained_translator, search)
             log_probs = log_probabilities(model, source, np.array(each.ids))
             probability = math.exp(log_probs.mean())
             assert abs(probability - module.LEAST_PROBABILITY) > 1e-4  # of rounding
-            known = 0.0 if "Привет" in text or "один" in text else 1.0
+            known = known_share(peer, text)
             expected = doubts_of(text, each.text, probability, known)
             assert each.doubts == expected
 
@@ -69,4 +72,6 @@ def test_text_in_sentences_has_doubts_of_all(trained_translator):
 def test_doubtful_translations_are_counted_in_warning():
     with pytest.warns(UserWarning, match="2 of 3 .*2 missing, 1 unlikely.*texts 1, 3"):
         warn_doubtful([["missing"], [], ["unlikely", "missing"]])
-    warn_doubtful([[], []])  # no warning
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_doubtful([[], []])

@@ -79,14 +79,14 @@ def beam_search(
 
     banks, refills = None, config.early_stopping is not None
     if terms is not None:
-        if terms.places is not None and ATTENDED not in model.noted:
-            model = AttendedSource(model)
         if refills:
             raise ValueError(
                 "`terms` cannot be combined with `early_stopping`. Received: "
                 f"early_stopping={config.early_stopping!r}"
             )
         check_terms(model, terms, memory.shape[0])
+        if terms.places is not None and ATTENDED not in model.noted:
+            model = AttendedSource(model)
         banks = TermBanks(model, terms, limits, config.beam_size)
 
     def score(log_probs, lengths):

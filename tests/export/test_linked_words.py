@@ -143,7 +143,8 @@ def test_file_without_links_is_refused():
     for given in ([], unlinked):
         with pytest.raises(ValueError, match="--outputs alignment"):
             marked.translate_marked(
-                lambda text, given=given: translation("een", False, given), "<b>one</b>"
+                lambda text, given=given: translation("een", False, given, []),
+                "<b>one</b>",
             )
 
 

@@ -178,6 +178,11 @@ ROWS = [
         search(greedy_search, terms=TERMS._replace(ids=np.array([[3, 4]]))),
         r"\(B, J, A, P\).*shapes \(1, 2\)",
     ),
+    Refusal(
+        "terms of other places",
+        search(greedy_search, terms=TERMS._replace(places=np.zeros((1, 9, 3), bool))),
+        r"places \(B, J, S\).*\(1, 9, 3\)",
+    ),
     Refusal("terms of one row", search(beam_search, terms=TERMS), "2 rows.*: 1 rows"),
     Refusal("compiled", compiled(greedy_search, terms=TERMS), "2 rows.*: 1 rows"),
     Refusal(

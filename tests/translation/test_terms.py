@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import sentencepiece
 from pieces_in_text import encoded_pieces
+from teacher_forcing import forced_inputs
 from tiers import in_full
 
+from keras_vanilla.decoding.attended_source import alignment_layer
 from keras_vanilla.translation.required_terms import RequiredTerms, warn_unmet
 
 TERMS = {"two": "groot", "three": "steen rivier", "zero": "klein"}
@@ -275,3 +277,31 @@ def test_example_of_the_guide_runs(trained_translator):
     example = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
     found = eval(example, {"translator": trained_translator})
     assert has(found[0], "canine") and has(found[0], "12")
+
+
+def test_misplaced_term_is_a_doubt(trained_translator):
+    """By the weights of the whole model, in the layer that aligns."""
+    tokenizer, model = trained_translator.tokenizer, trained_translator.model
+    layer = alignment_layer(model.num_decoder_layers)
+    texts = ["one two three", "two one tree", "seven two", "three river two one"]
+    terms, kinds = {"two": "steen"}, set()
+    stream = trained_translator.stream(texts, terms=terms, beam_size=6, n_best=6)
+    (form,) = tokenizer.encode_target(["steen"])
+    for text, hypotheses in zip(texts, stream, strict=True):
+        (source,) = tokenizer.encode([text])
+        pieces = encoded_pieces(tokenizer._source, text.encode())
+        begin = text.index("two")
+        places = {
+            i for i, x in enumerate(pieces) if x.begin < begin + 3 and x.end > begin
+        }
+        for each in hypotheses:
+            weights = model.attention_weights(forced_inputs(model, source, each.ids))
+            weights = weights[f"decoder/{layer}/cross"][0].mean(axis=0)  # (T, S)
+            size = len(form) - 1
+            starts = [
+                i for i in range(len(each.ids)) if each.ids[i : i + size] == form[:-1]
+            ]
+            expected = not any(weights[i, :-1].argmax() in places for i in starts)
+            assert ("misplaced" in each.doubts) == expected
+            kinds.add(expected)
+    assert kinds == {True, False}

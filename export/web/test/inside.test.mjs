@@ -16,7 +16,7 @@ async function look(text, device = 'desktop', more = '') {
 }
 
 async function searched(page) {
-  await page.waitForFunction(() => document.querySelector('#hypotheses li'));
+  await page.waitForSelector('#searches:not([aria-busy=true]) #hypotheses li');
 }
 
 /** The names of the translation's pieces, without their probabilities. */
@@ -253,6 +253,71 @@ test('what belongs to another sentence is dimmed and busy until it is computed',
   await page.waitForFunction(() => !document.querySelector('[aria-busy=true]'));
 });
 
+test('no result of the text before is clear again, whatever is computed or chosen meanwhile', async () => {
+  const page = await look(TEXT);
+  await page.waitForFunction(() => !document.querySelector('[aria-busy=true]'));
+  const [text, expected] = ['two three', 'drie twee'];
+  const isPlaying = await page.evaluate(([text, expected]) => {
+    const at = (selector) => document.querySelector(selector);
+    const set = (id, value, type) => {
+      at(id).value = value;
+      at(id).dispatchEvent(new Event(type, { bubbles: true }));
+    };
+    const shown = { translation: '#translation', target: '#translation', searches: '#hypotheses button' };
+    window.early = []; // what was cleared while it still had another text
+    new MutationObserver((changes) => {
+      for (const { target: { id, ariaBusy } } of changes) {
+        const isOld = shown[id] && at(shown[id]).textContent !== expected;
+        if (ariaBusy === 'false' && isOld) window.early.push(id);
+      }
+    }).observe(document.body, { subtree: true, attributeFilter: ['aria-busy'] });
+    set('#beams', 3, 'change'); // a search begins
+    at('#play').click();
+    set('#source', text, 'input');
+    const isPlaying = at('#play').textContent === 'Stop';
+    set('#temperature', 1.5, 'input');
+    set('#beams', 2, 'change');
+    at('#target button:last-child').click();
+    at('#next button[aria-pressed=false]').click();
+    return isPlaying;
+  }, [text, expected]);
+  assert.equal(isPlaying, false);
+  await page.waitForFunction((text) => document.querySelector('#hypotheses button').textContent === text, expected);
+  await page.waitForFunction(() => !document.querySelector('[aria-busy=true]'));
+  assert.deepEqual(await page.evaluate(() => window.early), []);
+  assert.equal(await page.inputValue('#source'), text);
+  assert.match(page.url(), /#text=two(%20|\+)three&.*beams=2&temperature=1\.5/);
+  assert.deepEqual(page.errors, []);
+});
+
+test('another temperature waits for the first piece of a translation', async () => {
+  const page = await look(TEXT);
+  await page.evaluate(() => {
+    document.querySelector('#greedy').click(); // begins with no piece
+    const temperature = document.querySelector('#temperature');
+    temperature.value = 1.5;
+    temperature.dispatchEvent(new Event('input', { bubbles: true }));
+  });
+  await page.waitForFunction(() => document.querySelector('#temperature-value').textContent === '1.5');
+  await searched(page);
+  assert.equal(await text(page, 'problem'), '');
+});
+
+test('the keyboard\'s focus stays in a row whose choice makes another one of it', async () => {
+  const page = await look(TEXT);
+  await page.waitForFunction(() => !document.querySelector('[aria-busy=true]'));
+  for (const row of ['#hypotheses', '#next', '#without']) {
+    const rows = page.locator(row);
+    assert.match(await rows.evaluate((row) => document.getElementById(row.getAttribute('aria-describedby')).textContent), /arrow keys/);
+    const button = await rows.locator('button').nth(1).elementHandle();
+    await button.focus();
+    await page.keyboard.press('Enter');
+    await page.waitForFunction((button) => !button.isConnected, button);
+    await page.waitForFunction(() => !document.querySelector('[aria-busy=true]'));
+    assert.ok(await rows.evaluate((row) => row.contains(document.activeElement)), row);
+  }
+});
+
 test('what was computed before is not timed', async () => {
   const page = await look(TEXT);
   assert.match(await text(page, 'time'), /^The encoder took \d+ ms\. A step took [\d.]+ ms\.$/);
@@ -407,6 +472,18 @@ test('a piece that is a space has a name that can be read out', async () => {
   assert.doesNotMatch(await page.innerText('body'), /⟨code⟩|␣|“”/u);
   const column = page.getByRole('columnheader', { name: '⟨space⟩' });
   assert.ok((await column.count()) > 0);
+});
+
+test('a file with a damaged vocabulary is called damaged', async () => {
+  const page = await blank();
+  await page.route('**/inside.tflite', async (route) => {
+    const body = await (await route.fetch()).body();
+    body[body.indexOf('"pieces"')] = 0x21;
+    await route.fulfill({ body });
+  });
+  await page.goto(`${URL_OF_PAGE}#text=two`);
+  await page.waitForSelector('[data-state=failed]');
+  assert.match(await text(page, 'reason'), /^The file is damaged: .+ checksum/);
 });
 
 test('every field has a name, and without JavaScript a sentence says what is missing', async () => {

@@ -1,7 +1,7 @@
 /** Beam search on the page: its tree as it grows, and what it finds. */
 
 import { $, make } from '../element.js';
-import { moveByArrows, oneTabStop, percent, placeAfter, quoted } from './pieces.js';
+import { moveByArrows, percent, placeAfter, quoted, replaceRow } from './pieces.js';
 import { beamSearch, ranked } from './search.js';
 import { drawTree, treeOf } from './tree.js';
 
@@ -33,7 +33,6 @@ export async function showBeams(model, sentence, beams, wanted) {
   const { endId } = model.vocabulary;
   const settings = { beams, endId, limit: sentence.limit, lengthPenalty: LENGTH_PENALTY };
   const steps = [];
-  $('hypotheses').replaceChildren();
   $('searched').textContent = 'Searching…';
   const draw = () => {
     const [first] = [...ranked(steps.at(-1)), ...steps.at(-1)];
@@ -49,8 +48,7 @@ export async function showBeams(model, sentence, beams, wanted) {
   $('searched').textContent = `${steps.length} steps`;
   const items = await Promise.all(found.map((each) => itemOf(each, found[0], model, next)));
   if (!wanted()) return;
-  $('hypotheses').replaceChildren(...items);
-  oneTabStop($('hypotheses'));
+  replaceRow($('hypotheses'), items);
 }
 
 /** A translation, and where it parts from the best one. */

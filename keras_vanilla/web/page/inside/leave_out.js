@@ -1,7 +1,7 @@
 /** What a piece depends on: its probability with each word of the sentence left out. */
 
 import { $, make } from '../element.js';
-import { moveByArrows, oneTabStop, percent, quoted } from './pieces.js';
+import { moveByArrows, percent, quoted, replaceRow } from './pieces.js';
 
 const WORD = /[\p{L}\p{M}\p{N}]+(?:['’-][\p{L}\p{M}\p{N}]+)*/gu; // without the marks around it
 
@@ -34,8 +34,7 @@ export async function showWithout(model, sentence, before, id, wanted) {
   const whole = Math.exp(await model.logProb(sentence.text, before, id));
   const name = quoted(model.vocabulary.name(id));
   const rows = found.map(({ word, rest, share }) => row(`without ${quoted(word)}`, share, rest));
-  $('without').replaceChildren(row(`${name} in the whole sentence`, whole), ...rows);
-  oneTabStop($('without'));
+  replaceRow($('without'), [row(`${name} in the whole sentence`, whole), ...rows]);
   $('decides').textContent = found.length > 0 ? decides(name, whole, found[0]) : '';
   $('without').ariaBusy = 'false';
 }

@@ -26,16 +26,17 @@ export async function openInside(url, runtime, options = {}) {
   requireModel(url, [String, URL]);
   requireOptions(options);
   const folder = folderOf(runtime);
-  let vocabulary;
+  let vocabulary; // as JSON, which is parsed when its checksum is known to be right
   const read = (bytes) => {
     const description = readDescription(bytes, 'inside');
-    const json = new TextDecoder().decode(readMetadata(bytes).get(VOCABULARY));
-    vocabulary = new Vocabulary(JSON.parse(json), description.end_id);
+    vocabulary = new TextDecoder().decode(readMetadata(bytes).get(VOCABULARY));
     return description;
   };
   const start = () => new Worker(new URL('worker.js', import.meta.url));
   const opened = await openWorker(fetched(url, options), read, start, folder, options);
-  return new InsideModel(opened.queue, opened.description, vocabulary, opened.maxBytes);
+  const { queue, description, maxBytes } = opened;
+  const known = new Vocabulary(JSON.parse(vocabulary), description.end_id);
+  return new InsideModel(queue, description, known, maxBytes);
 }
 
 /** A loaded model. `description` is what the file says about itself. */

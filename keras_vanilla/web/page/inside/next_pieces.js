@@ -1,7 +1,7 @@
 /** What may come next: the most probable pieces, each of which can be chosen. */
 
 import { $, make } from '../element.js';
-import { moveByArrows, oneTabStop, pieceButton, percent, placeAfter, quoted } from './pieces.js';
+import { moveByArrows, pieceButton, percent, placeAfter, quoted, replaceRow } from './pieces.js';
 import { best } from './search.js';
 
 const SHOWN = 8; // pieces
@@ -48,8 +48,7 @@ export function showNextPieces(vocabulary, before, logProbs, taken, temperature)
     const count = (logProbs.length - ids.length).toLocaleString('en');
     items.push(make('li', { className: 'rare' }, `the ${count} others together: ${percent(others)}`));
   }
-  $('next').replaceChildren(...items);
-  oneTabStop($('next'));
+  replaceRow($('next'), items);
 }
 
 /**

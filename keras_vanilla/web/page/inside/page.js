@@ -95,6 +95,8 @@ function listen() {
   addBeams((ids, place) => take(ids, { place }));
   addWithout(takeSentence);
   $('source').addEventListener('input', () => {
+    ++runs; // what is computed now is no longer wanted
+    stop();
     markBusy(COMPUTED);
     clearTimeout(timer);
     timer = setTimeout(readSentence, PAUSE, { isNew: true });
@@ -107,18 +109,28 @@ function listen() {
   $('link').addEventListener('click', copyLink);
   $('temperature').addEventListener('input', () => {
     chosen.temperature = Number($('temperature').value);
-    show();
+    if (isShown()) show();
   });
   $('beams').addEventListener('change', () => {
     const beams = Math.round(Math.min(8, Math.max(1, Number($('beams').value) || 1)));
     $('beams').value = chosen.beams = beams;
-    search();
+    if (isShown()) search();
   });
 }
 
 /** Marks what belongs to another sentence or translation than the one that is computed now. */
 function markBusy(ids, isBusy = true) {
   for (const id of ids) $(id).ariaBusy = String(isBusy);
+}
+
+/** Whether the translation on the page is the one that was asked for last. */
+function isShown() {
+  return $('target').ariaBusy !== 'true';
+}
+
+/** The text as the model gets it. */
+function typed() {
+  return $('source').value.trim().replace(/\s+/gu, ' ');
 }
 
 /** Shows what the address names, after it was changed. */
@@ -132,6 +144,7 @@ function readAddressAgain() {
 
 /** Continues other ids; the browser's back button leads to those before. */
 function take(ids, options) {
+  if (typed() !== sentence.text) return; // the ids are of the sentence before
   keepAddress();
   history.pushState(null, '', location.href);
   goOn(ids, options);
@@ -149,7 +162,8 @@ function takeSentence(text) {
 async function readSentence({ isNew = false } = {}) {
   const run = ++runs;
   stop();
-  const text = $('source').value.trim().replace(/\s+/gu, ' ');
+  clearTimeout(timer);
+  const text = typed();
   draws = 0;
   if (isNew) Object.assign(chosen, { ids: null, place: 0 });
   chosen.text = text;
@@ -240,7 +254,7 @@ function warmed(logProbs) {
 
 /** Chooses a piece of the translation. */
 async function choose(place) {
-  if (!written[place]) return;
+  if (!written[place] || !isShown()) return;
   const run = runs;
   chosen.place = place;
   await showAll(run);

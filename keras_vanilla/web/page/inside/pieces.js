@@ -45,6 +45,14 @@ export function oneTabStop(root, current = 0) {
   root.querySelectorAll('button').forEach((button, i) => (button.tabIndex = i === current ? 0 : -1));
 }
 
+/** Replaces a row of buttons, of which Tab enters one; it gets the focus that was on another. */
+export function replaceRow(root, children, current = 0) {
+  const hadFocus = root.contains(document.activeElement);
+  root.replaceChildren(...children);
+  oneTabStop(root, current);
+  if (hadFocus) root.querySelectorAll('button')[current]?.focus();
+}
+
 /**
  * Lets the arrow keys lead from button to button, where `oneTabStop` lets Tab enter.
  *

@@ -1,7 +1,7 @@
 /** The translation, as a text and as a row of pieces of which one is chosen. */
 
 import { $ } from '../element.js';
-import { moveByArrows, oneTabStop, pieceButton } from './pieces.js';
+import { moveByArrows, pieceButton, replaceRow } from './pieces.js';
 
 /** Makes pieces answer to clicks and the arrow keys; `choose` takes a piece's place. */
 export function addTarget(choose) {
@@ -20,7 +20,6 @@ export function addTarget(choose) {
  * @param {number} drawnFrom The place of the first piece that was drawn at random.
  */
 export function showTarget(vocabulary, ids, probabilities, place, drawnFrom) {
-  const hadFocus = $('target').contains(document.activeElement);
   const buttons = ids.map((id, i) => {
     const name = vocabulary.name(id);
     const beginsWord = vocabulary.beginsWord(id);
@@ -30,9 +29,7 @@ export function showTarget(vocabulary, ids, probabilities, place, drawnFrom) {
     button.classList.toggle('drawn', i >= drawnFrom);
     return button;
   });
-  $('target').replaceChildren(...buttons);
-  oneTabStop($('target'), place);
+  replaceRow($('target'), buttons, place);
   const text = vocabulary.text(ids) || '⟨nothing⟩';
   if ($('translation').textContent !== text) $('translation').textContent = text; // read out
-  if (hadFocus) buttons[place]?.focus();
 }

@@ -137,9 +137,11 @@ def _export(options):
     about, beside = translator.about, ""
     if is_site:
         checks = {"config": config, "sample": sample}
-        own = {str(pretrained_file(name)): name for name in NAMES}.get(options.model)
-        if own and sample is None and not settings:
-            checks = {"model": pretrained_file(own, ".tflite")}  # smaller and better
+        is_ours = options.model in [str(pretrained_file(name)) for name in NAMES]
+        if (
+            is_ours and sample is None and not settings
+        ):  # its file is smaller and better
+            checks = {"model": Path(options.model).with_suffix(".tflite")}
         write_site(translator, output, options.runtime, say, **checks)
         print(f"{output} is written: the files of a web site. To see it:")
         print(f"  keras-vanilla serve-web {output}")

@@ -228,10 +228,16 @@ def _open_other_model(options):
             for number, (text, result) in enumerate(pairs, start=first + start):
                 if result.is_left_out:
                     raise ValueError(f"Text {number}: {result.problem}.")
-                row = {"line": number, "rank": 1, "source": text}
-                row |= {"translation": result.text, "score": result.score}
-                row |= {"ended": result.problem is None}
-                rows.append(row | {"doubts": list(result.doubts) or None})
+                row = {
+                    "line": number,
+                    "rank": 1,
+                    "source": text,
+                    "translation": result.text,
+                    "score": result.score,
+                    "ended": result.problem is None,
+                    "doubts": list(result.doubts) or None,
+                }
+                rows.append(row)
             if progress is not None:
                 progress.update(len(rows))
             yield rows

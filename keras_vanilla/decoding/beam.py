@@ -1,6 +1,5 @@
 """Beam search: keeps the most probable continuations at each step."""
 
-import functools
 from typing import Any
 
 from keras import ops
@@ -154,12 +153,10 @@ def _start(model, shape, length):
 def _step(model, past, state, rows, constraints, banks):
     """Extends every live beam by one token and keeps the K best hypotheses."""
     logits, cache = past.step(state["last"], state["index"], state["cache"])
-    best_continuations = _best_continuations
-    if banks:
-        attended = getattr(cache, "extra", {}).get(ATTENDED)
-        best_continuations = functools.partial(banks.best_continuations, attended)
-    parents, tokens, log_probs, ended_before, terms = best_continuations(
-        state, logits, constraints
+    parents, tokens, log_probs, ended_before, terms = (
+        banks.best_continuations(cache, state, logits, constraints)
+        if banks
+        else _best_continuations(state, logits, constraints)
     )
     tokens = ops.where(ended_before, model.pad_id, tokens)
     count = state["index"] + 1

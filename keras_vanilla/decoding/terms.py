@@ -5,7 +5,9 @@ from typing import NamedTuple
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.attended_source import ATTENDED
 from keras_vanilla.decoding.beam_past import of_parents
+from keras_vanilla.decoding.cache import Cache
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.searched_model import SearchedModel
 from keras_vanilla.decoding.top_k import NOTHING, best_tokens, log_total
@@ -124,7 +126,7 @@ class TermBanks:
 
     def best_continuations(
         self,
-        attended: Tensor | None,
+        cache: Cache,
         state: dict,
         logits: Tensor,
         constraints: Constraints,
@@ -132,8 +134,8 @@ class TermBanks:
         """Selects the K continuations to keep.
 
         Args:
-            attended: int32 (B, K). The source token that the step of each beam attends
-                to most; only used if the terms have places.
+            cache: cache with this position; of an `AttendedSource` if the terms have
+                places.
             state: state of the beam search.
             logits: float32 tensor (B, K, V).
             constraints: Constraints. Terms may contain repetitions that they forbid.
@@ -143,7 +145,7 @@ class TermBanks:
         """
         most = min(self._beam_size + 1, ops.shape(logits)[2])
         tokens, scores = self._candidates(state, logits, constraints, most)
-        is_place = self._is_place(attended)
+        is_place = self._is_place(cache)
         after = self._after(state["terms"], state["last"], tokens, is_place)
         added = scores - log_total(logits) - MISPLACED * after.misplaced
         log_probs = ops.expand_dims(state["log_probs"], 2) + added  # (B, K, M)
@@ -172,14 +174,13 @@ class TermBanks:
         known = self._known(state["terms"], parents, tokens, after, is_extra, kept)
         return parents, tokens, log_probs, kept, known
 
-    def _is_place(self, attended):
+    def _is_place(self, cache):
         """(B, K, 1, J): True if a term may begin at this step."""
         if self._places is None:
             return ops.ones((1, 1, 1, 1), dtype="bool")
         places = ops.transpose(ops.cast(self._places, "bool"), (0, 2, 1))  # (B, S, J)
-        return ops.take_along_axis(
-            places, ops.reshape(attended, (*ops.shape(places)[:1], -1, 1)), axis=1
-        )[:, :, None]
+        attended = ops.reshape(cache.extra[ATTENDED], (-1, self._beam_size, 1))
+        return ops.take_along_axis(places, attended, axis=1)[:, :, None]
 
     def _known(self, known, parents, tokens, after, is_extra, kept):
         """The state of the terms in the hypotheses (B, K) that are kept."""

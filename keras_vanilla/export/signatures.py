@@ -9,10 +9,10 @@ from keras_vanilla._operators import slice_update
 from keras_vanilla.export.metadata.description import Description
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
-from keras_vanilla.tokenizer.piece_names import target_names
+from keras_vanilla.tokenizer.piece_names import source_names, target_names
 from keras_vanilla.tokenizer.protocol import TokenizerProtocol, tokens_before_text
 from keras_vanilla.translation import Translator
-from keras_vanilla.translation.piece_texts import loop_guard, unknown_and_ignored
+from keras_vanilla.translation.piece_texts import is_known, loop_guard
 
 VOCABULARY = "keras_vanilla_vocabulary"  # name of the metadata entry
 
@@ -57,9 +57,7 @@ class TextForm(tf.Module):
             lambda: loop_guard(translator.tokenizer)
         )
         self._decoding = decoding
-        self._uncounted = [
-            sorted(ids) or [-1] for ids in unknown_and_ignored(translator.tokenizer)
-        ]
+        self._unknown_ids, self._ignored_ids = _uncounted(translator.tokenizer)
         self._search = SearchGraph(
             model,
             decoding,
@@ -98,7 +96,8 @@ class TextForm(tf.Module):
     def _known(self, source_ids, count):
         """The share of the source's tokens that the vocabulary has."""
         is_unknown, is_ignored = (
-            tf.reduce_any(source_ids[:, None] == ids, axis=1) for ids in self._uncounted
+            tf.reduce_any(source_ids[:, None] == ids, axis=1)
+            for ids in (self._unknown_ids, self._ignored_ids)
         )
         places = tf.range(self._max_source_tokens)
         of_text = (places >= self._before_text) & (places < count - 1) & ~is_ignored
@@ -237,6 +236,15 @@ class InsideForm(StepsForm):
         self._model.encoder(ids, weights)  # the converter merges both
         about = {"source_ids": ids, "count": count, "source_spans": spans}
         return {**self._encode(ids), **about, **_named(weights)}
+
+
+def _uncounted(tokenizer):
+    """The source ids of unknown text, and those of parts that do not count."""
+    name = source_names(tokenizer)
+    known = [is_known(name(id_)) for id_ in range(tokenizer.vocabulary_size)]
+    unknown = [id_ for id_, value in enumerate(known) if value is False]
+    ignored = [id_ for id_, value in enumerate(known) if value is None]
+    return [*unknown, tokenizer.unknown_id], ignored or [-1]
 
 
 def _tokenizer_graph(translator, description):

@@ -5,7 +5,7 @@ import itertools
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from keras_vanilla.translation.buckets import (
     pad_rows,
 )
 from keras_vanilla.translation.doubts import doubts_of
+from keras_vanilla.translation.piece_texts import known_share
 from keras_vanilla.translation.required_terms import RequiredTerms
 
 WINDOW = 4096  # number of texts that are sorted by length together
@@ -79,7 +80,6 @@ class BatchTranslator:
             scores; without it, one.
         progress: Progress that counts the texts, or None.
         required: RequiredTerms or None.
-        unknown: pair of sets of int, the `unknown_and_ignored` of the tokenizer.
     Attributes:
         longest_output: int. The length of the longest output, including the end.
     Raises:
@@ -94,11 +94,10 @@ class BatchTranslator:
         config: DecodingConfig,
         progress: Progress | None = None,
         required: RequiredTerms | None = None,
-        unknown: tuple[Set[int], Set[int]] = (frozenset(), frozenset()),
     ):
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self._compiled, self._progress = compiled, progress
-        self._required, self._unknown = required, unknown
+        self._required = required
         self.longest_output = output_length(model, model.max_length, config.max_length)
 
     def stream(
@@ -224,37 +223,34 @@ class BatchTranslator:
         ids, scores, attended = results
         texts = iter(self.tokenizer.decode(ids.reshape(-1, ids.shape[2])))
         for b, row in enumerate(rows):
-            hypotheses = []
+            hypotheses, known = [], known_share(self.tokenizer, row.ids[:-1])
+            places = None
+            if row.terms and attended is not None:
+                places = self._required.places(row.terms, row.ids)
             for n, (beam_ids, score) in enumerate(
                 zip(ids[b].tolist(), scores[b].tolist(), strict=True)
             ):
                 text, kept = next(texts), until_end(beam_ids, self.model)
                 if score == -np.inf:  # there are fewer hypotheses than `n_best`
                     continue
-                ended, unmet, doubts = self.model.end_id in kept, (), []
+                unmet, probability = (), None
                 if row.terms:
                     unmet = self._required.unmet(row.terms, kept, text)
-                    if attended is not None and not self._required.are_placed(
-                        row.terms, row.ids, kept, attended[b, n]
-                    ):
-                        doubts.append("misplaced")
-                doubts = [*self._doubts(row, text, kept, score), *doubts]
+                elif not len(row.prefix):  # forced tokens say nothing of the others
+                    mean = self.config.mean_log_probs(score, max(len(kept), 1))
+                    probability = math.exp(mean)
+                doubts = doubts_of(row.text, text, probability, known)
+                if places is not None and not self._required.are_placed(
+                    row.terms, places, kept, attended[b, n]
+                ):
+                    doubts.append("misplaced")
+                ended = self.model.end_id in kept
                 hypotheses.append(Hypothesis(text, score, kept, ended, unmet, doubts))
             if not hypotheses:
                 raise ValueError(
                     "The model's logits are not numbers: its training has diverged."
                 )
             yield hypotheses
-
-    def _doubts(self, row, text, ids, score):
-        unknown, ignored = self._unknown
-        known = [id_ not in unknown for id_ in row.ids[:-1] if id_ not in ignored]
-        probability = None  # tokens that are required say nothing about the others
-        if not (row.terms or len(row.prefix)):
-            length = max(len(ids), 1)
-            probability = math.exp(self.config.mean_log_probs(score, length))
-        share = sum(known) / len(known) if known else None
-        return doubts_of(row.text, text, probability, share)
 
 
 def _in_flight(search, batches):

@@ -4,6 +4,7 @@ import functools
 import re
 import sys
 import unicodedata
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,8 +22,8 @@ UNSPACED = (
 IN_WORD = rf"(?![{UNSPACED}])[\w{{marks}}]"
 CONNECTING = ".,:;!?/@+=&#%"  # signs after which a word only begins after a space
 BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
-# A byte of a character after the first, a space, a language code.
-NOT_COUNTED = re.compile(rf"<0x[89AB][0-9A-F]>|{WORD_START}*|>>.+<<")
+LATER_BYTE = re.compile(r"<0x[89AB][0-9A-F]>")  # of a character, after its first
+LANGUAGE_CODE = re.compile(">>.+<<")
 REPEATED = re.compile(r"(.+?)\1*", re.DOTALL)
 
 
@@ -48,19 +49,31 @@ def inside_words(tokenizer: TokenizerProtocol) -> np.ndarray:
     return inside
 
 
-def unknown_and_ignored(tokenizer: TokenizerProtocol) -> tuple[set[int], set[int]]:
-    """The source ids of what the vocabulary lacks, and those that say nothing of it.
+@functools.cache
+def is_known(piece: str) -> bool | None:
+    """Whether a source piece is known text; None for a part that does not count.
 
     A character in bytes counts once, by its first byte; spaces and language codes do
     not count.
     """
-    name, unknown, ignored = source_names(tokenizer), {tokenizer.unknown_id}, set()
-    for id_ in range(tokenizer.vocabulary_size):
-        if NOT_COUNTED.fullmatch(name(id_)):
-            ignored.add(id_)
-        elif BYTE_PIECE.fullmatch(name(id_)):
-            unknown.add(id_)
-    return unknown, ignored
+    if LATER_BYTE.fullmatch(piece) or LANGUAGE_CODE.fullmatch(piece):
+        return None
+    return BYTE_PIECE.fullmatch(piece) is None if piece.strip(WORD_START) else None
+
+
+def known_share(tokenizer: TokenizerProtocol, ids: Sequence[int]) -> float | None:
+    """The share of a text's ids that the vocabulary has, as `is_known` counts them.
+
+    None if nothing counts.
+    """
+    ids = [int(id_) for id_ in ids]
+    pairs = zip(ids, tokenizer.source_pieces(ids), strict=True)
+    counted = [
+        is_known(piece) and id_ != tokenizer.unknown_id
+        for id_, piece in pairs
+        if is_known(piece) is not None
+    ]
+    return sum(counted) / len(counted) if counted else None
 
 
 def loop_guard(tokenizer: TokenizerProtocol) -> LoopGuard:

@@ -18,7 +18,13 @@ from keras_vanilla.decoding.hypothesis_end import output_length
 from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.translation.alignment import WORD_START
 from keras_vanilla.translation.buckets import bucket_rows, bucket_width
-from keras_vanilla.translation.piece_texts import UNSPACED, inside_words, piece_text
+from keras_vanilla.translation.piece_texts import (
+    LANGUAGE_CODE,
+    LATER_BYTE,
+    UNSPACED,
+    inside_words,
+    piece_text,
+)
 
 # Numbers are whole: with separators, sign, currency or percent; not with letters.
 _UNIT = "[$€£¥₹₽₩¢%‰°]"
@@ -41,8 +47,6 @@ COPIED = {
 WORD = rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{{marks}}])+|\S"
 # One form of apostrophes and hyphens.
 PLAIN = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "‐": "-", "‑": "-"})
-CODE = re.compile(">>.+<<")  # the piece of a language code
-REST = re.compile("<0x[89AB][0-9A-F]>")  # a byte of a character after the first
 CONTEXTS = "( ", "", "("  # texts before a term: a space, nothing, a sign
 MOST_KNOWN = 100_000  # number of terms and copies whose ids are cached
 
@@ -193,7 +197,7 @@ class RequiredTerms:
         ids, needed = np.full(shape, -1, "int32"), np.zeros(shape[:2], "int32")
         places = np.zeros((*shape[:2], source_width), bool)
         for b, row in enumerate(rows):
-            place_of = self._places(required[b], sources[b]) if row else {}
+            place_of = self.places(required[b], sources[b]) if row else {}
             for j, (what, count) in enumerate(self._needed(row).items()):
                 needed[b, j] = count
                 for a, form in enumerate(self._forms(what)):
@@ -201,17 +205,24 @@ class RequiredTerms:
                 places[b, j, : len(place_of[what])] = place_of[what]
         return Terms(ids, needed, self._inside, places)
 
-    def _places(self, row, source):
+    def places(
+        self, row: dict[str, list], source: Sequence[int]
+    ) -> dict[str, np.ndarray]:
         """Which source tokens are those of each required string, bool (S,).
 
         All are, if it is not known where in the text the tokens are.
+
+        Args:
+            row: result of `of_text` for the source.
+            source: list of int. Source ids.
         """
         pieces = self._tokenizer.source_pieces([int(id_) for id_ in source[:-1]])
-        is_code = np.array([bool(CODE.fullmatch(piece)) for piece in pieces], bool)
+        is_code = np.array([bool(LANGUAGE_CODE.fullmatch(x)) for x in pieces], bool)
         # Of a character that is in bytes, the first one counts.
-        sizes = [0 if REST.fullmatch(x) else len(piece_text(x)) for x in pieces]
+        sizes = [0 if LATER_BYTE.fullmatch(x) else len(piece_text(x)) for x in pieces]
         ends = np.cumsum(sizes, dtype="int32")
-        begins = ends - np.array(sizes, "int32")
+        begins, codes = ends - np.array(sizes, "int32"), sum(sizes[: is_code.sum()])
+        has_unknown = self._tokenizer.unknown_id in source
         result = {}
         for what in row:
             # A term within another one is where the other is.
@@ -219,22 +230,22 @@ class RequiredTerms:
                 span
                 for other, spans in row.items()
                 if other == what
-                or any(self._count(form, what) for form in self._forms(other)[:1])
+                or any(self._begins(form, what) for form in self._forms(other)[:1])
                 for span in spans
             ]
-            result[what] = is_code  # a token that reads a code reads no word
+            result[what] = is_code  # a step that reads a code reads no word
             for begin, end, length in spans:
                 shift = sum(sizes) - length  # a code, and the mark of the first word
-                known = shift in (0, 1, 1 + sum(sizes[: is_code.sum()]))
                 is_within = (begins < end + shift) & (ends > begin + shift)
-                is_safe = known and self._tokenizer.unknown_id not in source
-                result[what] = result[what] | (is_within if is_safe else True)
+                if has_unknown or shift not in (0, 1, 1 + codes):
+                    is_within = True
+                result[what] = result[what] | is_within
         return result
 
     def are_placed(
         self,
         row: dict[str, list],
-        source: Sequence[int],
+        places: dict[str, np.ndarray],
         ids: Sequence[int],
         attended: Sequence[int],
     ) -> bool:
@@ -242,16 +253,15 @@ class RequiredTerms:
 
         Args:
             row: result of `of_text` for the source.
-            source: list of int. Source ids.
+            places: result of `places` for the source.
             ids: list of int. Ids of the translation.
             attended: list of int. The source token that each of them attends to most.
         """
-        places = self._places(row, source)
-        return all(
-            sum(bool(places[what][attended[i]]) for i in self._begins(ids, what))
-            >= min(len(spans), len(self._begins(ids, what)))
-            for what, spans in row.items()
-        )
+        for what, spans in row.items():
+            read = [places[what][attended[i]] for i in self._begins(ids, what)]
+            if sum(read) < min(len(spans), len(read)):
+                return False
+        return True
 
     def unmet(self, row: dict[str, list], ids: Sequence[int], text: str) -> list[str]:
         """The required strings that a translation lacks, or contains too seldom.
@@ -267,7 +277,7 @@ class RequiredTerms:
         return [
             what
             for what, count in needed.items()
-            if (self._count(ids, what) if what in possible else text.count(what))
+            if (len(self._begins(ids, what)) if what in possible else text.count(what))
             < count
         ]
 
@@ -288,7 +298,7 @@ class RequiredTerms:
         """The number of times each term must occur, with those within other terms."""
         return {
             what: sum(
-                count * self._count(self._forms(other)[0], what)
+                count * len(self._begins(self._forms(other)[0], what))
                 if other != what
                 else count
                 for other, count in row.items()
@@ -296,25 +306,22 @@ class RequiredTerms:
             for what in row
         }
 
-    def _count(self, ids, what):
-        """The number of occurrences of a term, as defined in `Terms`."""
-        return len(self._begins(ids, what))
-
     def _begins(self, ids, what):
-        """Where the occurrences of a term begin, a position for each of its ends."""
+        """Where the occurrences of a term begin, as defined in `Terms`."""
         ends, begins = self._inside
         ids = list(ids)
 
         def in_word(i):
             return 0 < i < len(ids) and ends[ids[i - 1]] and begins[ids[i]]
 
-        return {
+        begin_of = {  # one for each end
             end: end - len(form)
             for form in self._forms(what)
             for end in range(len(form), len(ids) + 1)
             if ids[end - len(form) : end] == form
             and not (in_word(end - len(form)) or in_word(end))
-        }.values()
+        }
+        return list(begin_of.values())
 
     def _forms(self, what):
         """Lists of ids, the first of which can follow any ids."""

@@ -35,7 +35,7 @@ from keras_vanilla.translation.encoded_texts import (
     encoded_prefixes,
 )
 from keras_vanilla.translation.long_texts import stream_sentences
-from keras_vanilla.translation.piece_texts import loop_guard, unknown_and_ignored
+from keras_vanilla.translation.piece_texts import loop_guard
 from keras_vanilla.translation.required_terms import RequiredTerms, warn_unmet
 from keras_vanilla.translation.saved_classes import (
     TOKENIZER,
@@ -368,20 +368,10 @@ class Translator(keras.Model):
     def _loop_guard(self):
         return loop_guard(self.tokenizer)
 
-    @functools.cached_property
-    def _unknown_ids(self):
-        return unknown_and_ignored(self.tokenizer)
-
     def _batch_translator(self, config, progress=None, required=None):
         config = config.of_vocabulary(lambda: self._loop_guard)
         return BatchTranslator(
-            self.model,
-            self.tokenizer,
-            self._compiled,
-            config,
-            progress,
-            required,
-            self._unknown_ids,
+            self.model, self.tokenizer, self._compiled, config, progress, required
         )
 
     def save(

@@ -1,10 +1,12 @@
 """Names of pieces and special ids."""
 
+import re
 from collections.abc import Callable
 
 from keras_vanilla.tokenizer.protocol import TokenizerProtocol
 
 START, END, PAD = "<s>", "</s>", "<pad>"
+BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")  # all 256 are in a `Tokenizer`
 
 
 def source_names(tokenizer: TokenizerProtocol) -> Callable[[int], str]:

@@ -12,6 +12,7 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from keras_vanilla._checks import check_choice, check_line
 from keras_vanilla.tokenizer.id_rows import checked_lines
+from keras_vanilla.tokenizer.piece_names import BYTE_PIECE
 
 # Bit fields of a unit of darts-clone's double array.
 VALUE, BROAD, HAS_VALUE, LABEL = 1 << 31, 1 << 9, 1 << 8, 1 << 31 | 0xFF
@@ -23,7 +24,6 @@ SHORT_LINE = re.compile(r".{1,1000}(?=\s|$)|.{1,1000}", re.DOTALL)
 # It also drops, without a warning, every line that contains its mark for unknown text.
 UNKNOWN_MARK = "\u2585"
 SPACE_MARK = "▁"
-BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")  # all 256 are in every vocabulary
 # Soft hyphen, zero-width space, word joiner, byte-order mark and direction marks, which
 # may be inside words. The joiners of emoji and of some scripts are not among them.
 INVISIBLE = "\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff" + "".join(

@@ -11,7 +11,7 @@ import numpy as np
 from keras_vanilla._graphemes import with_marks
 from keras_vanilla.decoding.loops import NUMBER, LoopGuard
 from keras_vanilla.tokenizer import TokenizerProtocol
-from keras_vanilla.tokenizer.piece_names import source_names, target_names
+from keras_vanilla.tokenizer.piece_names import BYTE_PIECE, source_names, target_names
 from keras_vanilla.translation.alignment import WORD_START
 
 # Scripts without spaces between words, in which each letter counts as a word.
@@ -21,7 +21,6 @@ UNSPACED = (
 )
 IN_WORD = rf"(?![{UNSPACED}])[\w{{marks}}]"
 CONNECTING = ".,:;!?/@+=&#%"  # signs after which a word only begins after a space
-BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 LATER_BYTE = re.compile(r"<0x[89AB][0-9A-F]>")  # of a character, after its first
 LANGUAGE_CODE = re.compile(">>.+<<")
 REPEATED = re.compile(r"(.+?)\1*", re.DOTALL)

@@ -53,7 +53,8 @@ async function smallestLetters() {
   return Promise.all(pictures.map(async ({ src, clientWidth }) => {
     const drawing = new DOMParser().parseFromString(await (await fetch(src)).text(), 'image/svg+xml');
     const width = Number(drawing.documentElement.getAttribute('viewBox').split(' ')[2]);
-    const fonts = [...drawing.querySelectorAll('text')].map(({ style }) => Number.parseFloat(style.fontSize));
+    const letters = [...drawing.querySelectorAll('text, tspan')].filter((each) => !each.querySelector('tspan'));
+    const fonts = letters.map(({ style }) => Number.parseFloat(style.fontSize)); // a formula has parts
     return [src, (Math.min(...fonts) * clientWidth) / width];
   }));
 }

@@ -117,7 +117,10 @@ def table_rows(
         lines_before += lines
     if error and table.on_bad_rows == "error":
         more = f", and {bad - 1} more bad rows" if bad > 1 else ""
-        raise ValueError(f"{error}{more}. on_bad_rows='skip' leaves bad rows out.")
+        raise ValueError(
+            f"{error}{more}. on_bad_rows='skip' "
+            "(--on-bad-rows skip) leaves bad rows out."
+        )
 
 
 def _pairs(path, table):
@@ -203,7 +206,8 @@ def _ask_about_names(path, rows, source, target):
     if first and others and 2 * sum(others) <= len(others):
         raise ValueError(
             f"{path}, line 1: {pairs[0]} looks like the names of the columns: set "
-            "header=True if it is, or header=False if it is a pair."
+            "header=True (--header) if it is, or header=False (--no-header) if it is "
+            "a pair."
         )
 
 

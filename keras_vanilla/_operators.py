@@ -19,6 +19,31 @@ class Operators:
         """Returns `inputs` with a slice replaced, as `keras.ops.slice_update` does."""
         return ops.slice_update(inputs, start_indices, updates)
 
+    def gather(self, values: Tensor, indices: Tensor) -> Tensor:
+        """The values (n, ...) at indices (...), all of which are in range."""
+        return ops.take(values, indices, axis=0)
+
+    def size_for(self, count: Tensor, most: int) -> Any:
+        """The size of an axis for `count` values: `most`, as shapes are fixed here."""
+        return most
+
+    def true_positions(self, mask: Tensor, most: int) -> Tensor:
+        """The positions (`most`,) at which a mask (n,) is True, then n - 1 repeated."""
+        size = mask.shape[0]
+        sums = ops.cumsum(ops.cast(mask, "int32"))
+        numbers = ops.arange(most, dtype="int32")
+
+        def step(bit, first):
+            """Binary search for the first position whose sum exceeds the number."""
+            probe = first + bit
+            before = self.gather(sums, ops.minimum(probe, size) - 1)
+            is_before = (probe <= size) & (before <= numbers)
+            return bit // 2, ops.where(is_before, probe, first)
+
+        state = (1 << size.bit_length() - 1, ops.zeros((most,), dtype="int32"))
+        first = ops.while_loop(lambda bit, first: bit > 0, step, state)[1]
+        return ops.minimum(first, size - 1)
+
     def lookup(self, table: Tensor, ids: Tensor) -> Tensor:
         """Looks up the rows (..., D) of a table (V, D) for ids (...)."""
         return ops.take(table, ids, axis=0)

@@ -15,7 +15,20 @@ from keras_vanilla.models.fake_quantization import SMALLEST_MATRIX
 from keras_vanilla.models.transformer import Transformer
 
 
-class PhoneOperators(Operators):
+class DynamicShapes(Operators):
+    """TensorFlow's operators, whose shapes may depend on values."""
+
+    def gather(self, values: Tensor, indices: Tensor) -> Tensor:
+        return tf.gather(values, indices)
+
+    def size_for(self, count: Tensor, most: int) -> Tensor:
+        return count
+
+    def true_positions(self, mask: Tensor, most: int) -> Tensor:
+        return tf.squeeze(tf.where(mask), 1)  # as many as there are
+
+
+class PhoneOperators(DynamicShapes):
     """Operators that suit phones, with equal results.
 
     Tables are read with EMBEDDING_LOOKUP, because a tied table that GATHER reads would

@@ -16,6 +16,7 @@ from keras_vanilla.export.conversion import (
     require_tensorflow,
     save_graph,
 )
+from keras_vanilla.export.phone_operators import DynamicShapes
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.tokenizer import Tokenizer
@@ -161,14 +162,17 @@ class CoreTokenizer:
     def source_graph(self, strings: tf.Tensor) -> tf.RaggedTensor:
         """Returns a ragged int32 tensor (B, None); each row ends with `end_id`."""
         row = tf.RaggedTensorSpec([None], tf.int32)
-        return tf.map_fn(self._ids, strings, fn_output_signature=row)
+        with use_operators(CoreOperators()):
+            return tf.map_fn(self._ids, strings, fn_output_signature=row)
 
     def detokenize_graph(self, ids: tf.Tensor) -> tf.Tensor:
         """Returns the strings (B,) of int32 ids (B, L)."""
-        return tf.map_fn(self._text, ids, fn_output_signature=tf.string)
+        with use_operators(CoreOperators()):
+            return tf.map_fn(self._text, ids, fn_output_signature=tf.string)
 
     def _ids(self, string):
-        ids, _ = self._graph.encode.ids_of(tf.io.decode_raw(string, tf.uint8))
+        text = tf.io.decode_raw(string, tf.uint8)
+        ids, _, _ = self._graph.encode.ids_of(text, tf.size(text))
         return tf.concat([ids, [self._end_id]], axis=0)
 
     def _text(self, ids):
@@ -180,7 +184,7 @@ class CoreTokenizer:
         return tf.strings.reduce_join(characters)
 
 
-class CoreOperators(Operators):
+class CoreOperators(DynamicShapes):
     """Computes with TensorFlow's own operators."""
 
     def slice_update(

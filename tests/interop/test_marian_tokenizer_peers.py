@@ -11,12 +11,17 @@ import pytest
 from marian_texts import KINDS, SPECIAL, TEXTS, learn_models, write_files
 from tokenizer_files import decoder_in_litert, encoder_in_litert
 
+from keras_vanilla._operators import Operators
+from keras_vanilla.export.phone_operators import DynamicShapes
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
 
 pytestmark = pytest.mark.full
 transformers = pytest.importorskip("transformers", reason="transformers is missing")
 
+of_both_shapes = pytest.mark.parametrize(
+    "operators", [DynamicShapes(), Operators()], ids=["dynamic", "fixed"]
+)
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "opus-mt-en-mg"
 MAX_BYTES, MAX_IDS = 512, 256
 LETTERS = "abc éñ¢मल门哈🙂👍\u0300\u200d\u00a0\t\n▁ЖжΧλ가다ﬁ½①IsTheSandm' .,!?<>/"
@@ -89,27 +94,31 @@ def test_special_tokens_in_a_text_are_text(pair, text):
     assert ours.encode([text]) == [parts]
 
 
-def test_litert_gives_the_ids(pair, some):
+@of_both_shapes
+def test_litert_gives_the_ids(pair, some, operators):
     tokenizer, _ = pair
     graph = TokenizerGraph(tokenizer, MAX_BYTES, MAX_IDS)
-    encode = encoder_in_litert(graph.encode)
+    encode = encoder_in_litert(graph.encode, operators)
     for text, ids in zip(some, tokenizer.encode(some), strict=True):
         text = text.rstrip("\0")
         if len(text.encode()) <= MAX_BYTES and len(ids) <= MAX_IDS:
             assert encode(text) == ids, text
 
 
-def test_litert_gives_the_ids_with_a_target_language(tmp_path):
+@of_both_shapes
+def test_litert_gives_the_ids_with_a_target_language(tmp_path, operators):
     tokenizer = tokenizer_from_marian(write_files(tmp_path / "x", learn_models()))
     french = tokenizer.with_target_language("fra")
-    encode = encoder_in_litert(TokenizerGraph(french, MAX_BYTES, MAX_IDS).encode)
+    graph = TokenizerGraph(french, MAX_BYTES, MAX_IDS)
+    encode = encoder_in_litert(graph.encode, operators)
     assert [encode(text) for text in TEXTS] == french.encode(TEXTS)
 
 
-def test_litert_gives_the_texts(pair, some):
+@of_both_shapes
+def test_litert_gives_the_texts(pair, some, operators):
     tokenizer, _ = pair
     graph = TokenizerGraph(tokenizer, max_target_ids=MAX_IDS)
-    decode = decoder_in_litert(graph.decode, tokenizer.pad_id)
+    decode = decoder_in_litert(graph.decode, tokenizer.pad_id, operators)
     rows = [row for row in rows_of(tokenizer, some)[::3] if len(row) <= MAX_IDS]
     rows += [[*row, tokenizer.end_id, 5] for row in rows[::9]]
     assert [decode(row) for row in rows] == tokenizer.decode(rows)

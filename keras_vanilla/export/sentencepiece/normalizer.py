@@ -1,8 +1,10 @@
-"""Normalises text like SentencePiece in a TensorFlow graph."""
+"""Normalises text like SentencePiece in a graph."""
 
 import numpy as np
-import tensorflow as tf
+from keras import ops
 
+from keras_vanilla._operators import current_operators
+from keras_vanilla._types import Tensor
 from keras_vanilla.export.sentencepiece.pointer_jumping import follow_jumps
 from keras_vanilla.export.sentencepiece.trie import FREE, ByteTrie, narrow
 from keras_vanilla.export.sentencepiece.unigram_model import SPACE_MARK, UnigramModel
@@ -15,6 +17,7 @@ from keras_vanilla.export.sentencepiece.utf8 import (
 MALFORMED = 0
 SPACE = 1 + LONGEST_CHARACTER
 MARK = SPACE + 1
+GROWTH = 3  # fixed shapes have room for text that becomes three times as long
 # Bit fields of a unit of darts-clone's double array.
 IS_VALUE, BROAD, HAS_VALUE = 1 << 31, 1 << 9, 1 << 8
 
@@ -26,7 +29,8 @@ class NormalizationRules:
         1 to 4        keep a character of that many bytes
         5, 6          keep a space, keep a space mark
         from 7        replace the longest matching key of the character map
-        the last      keep a user-defined symbol
+        then          keep a user-defined symbol
+        the last      write nothing
 
     If several rules match, the one with the highest number is used.
 
@@ -39,7 +43,8 @@ class NormalizationRules:
         shapes: int array (rules, 4). For each output: the number of bytes, of leading
             spaces, and of bytes up to the last that is not a space; and whether it ends
             with a space.
-        longest_key: int. Number of bytes of the longest key that has a rule.
+        longest_key, longest_output: int. Number of bytes of the longest key that has a
+            rule, and of the longest output.
     """
 
     def __init__(self, model: UnigramModel):
@@ -55,9 +60,10 @@ class NormalizationRules:
         kept = {b" ": SPACE, SPACE_MARK: MARK}
         kept |= {symbol: n for n, symbol in enumerate(symbols, start=len(texts))}
         self.tries.append(ByteTrie.build(kept, missing=MALFORMED))
-        texts += symbols
+        texts += [*symbols, b""]
         self.longest_key = max(trie.longest() for trie in self.tries)
         marked = [text.replace(b" ", model.space) for text in texts]
+        self.longest_output = max(map(len, marked))
         self.starts = np.cumsum([0, *map(len, marked[:-1])]).astype("int32")
         self.outputs = np.frombuffer(b"".join(marked), "uint8")
         strips = model.spec.remove_extra_whitespaces
@@ -101,46 +107,56 @@ class Normalizer:
     Args:
         model: UnigramModel.
     Call arguments:
-        text_bytes: int32 tensor (n + 4,), bytes from 0 to 254, then four zeros.
+        text_bytes: int32 tensor (n + 4,), bytes from 0 to 254, then zeros.
+        length: int or int32 tensor (). Number of bytes before the zeros, at most n.
     Returns:
         Int32 tensors (m + 1,): the bytes of the normalised text and a zero; and the
-        position in the input that each of them comes from. The position of the zero is
-        the end of the text without the stripped spaces.
+        position in the input that each of them comes from. Int32 tensor (), the length
+        of the normalised text; what follows it has no meaning. The position of its end
+        is the end of the text without the stripped spaces. If shapes are fixed and the
+        length exceeds m, the rest of the text is missing.
     """
 
     def __init__(self, model: UnigramModel):
         self._rules = NormalizationRules(model)
+        self._nothing = len(self._rules.starts) - 1
         self._strips = int(model.spec.remove_extra_whitespaces)
         self._space = model.space
         prefix = model.space if model.spec.add_dummy_prefix else b""
         self._prefix = np.frombuffer(prefix, "uint8")
 
-    def __call__(self, text_bytes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def __call__(
+        self, text_bytes: Tensor, length: Tensor | int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        operators = current_operators()
         rules, ends = self._rules_at(text_bytes)
-        length = tf.size(text_bytes) - LONGEST_CHARACTER
+        (size,) = ops.shape(text_bytes)
         # The positions where rules apply, then `length` repeated.
-        positions = tf.range(tf.size(text_bytes))
-        positions = follow_jumps(tf.minimum(ends, length), 0, positions)
-        applied = tf.gather(rules, positions)
-        sizes = tf.cast(tf.gather(self._rules.shapes[:, 0], applied), tf.int32)
-        begin = self._begin(positions, applied, length)
-        positions = positions[(positions < length) & (sizes > 0)]
-        rules = tf.gather(rules, positions)
+        positions = ops.arange(size, dtype="int32")
+        positions = follow_jumps(ops.minimum(ends, length), 0, positions)
+        rules = operators.gather(rules, positions)
+        rules = ops.where(positions < length, rules, self._nothing)
+        begin = self._begin(positions, rules, length)
+        sizes = ops.cast(operators.gather(self._rules.shapes[:, 0], rules), "int32")
+        written = operators.true_positions(sizes > 0, size)
+        positions, rules = (operators.gather(x, written) for x in (positions, rules))
         sizes, leading, last, spaced = (
-            tf.cast(tf.gather(column, rules), tf.int32)
+            ops.cast(operators.gather(column, rules), "int32")
             for column in self._rules.shapes.T
         )
         # The text is preceded by the prefix, a space.
-        spaced = tf.pad(spaced, [[1, 0]], constant_values=self._strips)[:-1]
+        spaced = ops.pad(spaced, [[1, 0]], constant_values=self._strips)[:-1]
         skipped = leading * spaced
         solid = self._solid(sizes, skipped, last)
+        solid = ops.where(length > 0, solid, 0)
         text, origins = self._written(text_bytes, positions, rules, sizes, skipped)
-        solid = tf.where(length > 0, solid, 0)
-        text = tf.concat([self._prefix, text], axis=0)[:solid]
-        origins = tf.concat([origins, length[None]], axis=0)
-        prefix = tf.fill([len(self._prefix)], begin)
-        origins = tf.concat([prefix, origins], axis=0)[: solid + 1]
-        return tf.pad(tf.cast(text, tf.int32), [[0, 1]]), origins
+        most = GROWTH * size + len(self._prefix)
+        text = ops.concatenate([self._prefix, text], axis=0)
+        text = ops.slice(text, [0], [operators.size_for(solid, most)])
+        prefix = ops.zeros((len(self._prefix),), dtype="int32") + begin
+        origins = ops.concatenate([prefix, origins, ops.reshape(length, (1,))], axis=0)
+        origins = ops.slice(origins, [0], [operators.size_for(solid + 1, most + 1)])
+        return ops.pad(ops.cast(text, "int32"), [[0, 1]]), origins, solid
 
     def _begin(self, positions, rules, length):
         """The start of the text, after leading spaces if they are stripped."""
@@ -148,31 +164,42 @@ class Normalizer:
             return 0
         sizes, leading, _, _ = self._rules.shapes.T
         is_space = (sizes == leading) & (sizes == len(self._space))
-        is_space = tf.gather(is_space, rules)
-        return tf.reduce_min(tf.where(is_space, length, positions))
+        is_space = current_operators().gather(is_space, rules)
+        return ops.min(ops.where(is_space, length, positions))
 
     def _solid(self, sizes, skipped, last):
         """The number of bytes before the stripped trailing spaces."""
-        begins = tf.cumsum(sizes - skipped) - sizes + len(self._prefix)
+        begins = ops.cumsum(sizes - skipped) - sizes + len(self._prefix)
         nothing = 0 if self._strips else len(self._prefix)
-        return tf.maximum(nothing, tf.reduce_max(tf.where(last > 0, begins + last, 0)))
+        solid = ops.max(ops.where(last > 0, begins + last, 0))
+        return ops.maximum(nothing, solid)
 
     def _written(self, text_bytes, positions, rules, sizes, skipped):
         """Joins the outputs of the rules, uint8; also returns each byte's source."""
-        source = tf.concat([self._rules.outputs, tf.cast(text_bytes, tf.uint8)], axis=0)
+        operators = current_operators()
+        source = [self._rules.outputs, ops.cast(text_bytes, "uint8")]
+        source = ops.concatenate(source, axis=0)
         copies = (rules > MALFORMED) & (rules < SPACE)
-        starts = tf.where(
+        starts = ops.where(
             copies,
             positions + len(self._rules.outputs),
-            tf.gather(self._rules.starts, rules),
+            operators.gather(self._rules.starts, rules),
         )
-        offsets = tf.range(tf.maximum(1, tf.reduce_max(sizes)))
-        starts, skipped, sizes = (
-            tf.expand_dims(column, 1) for column in (starts, skipped, sizes)
+        longest = ops.maximum(1, ops.max(sizes))
+        longest = operators.size_for(longest, self._rules.longest_output)
+        offsets = ops.arange(longest, dtype="int32")
+        starts, skipped, sizes, positions = (
+            ops.expand_dims(column, 1) for column in (starts, skipped, sizes, positions)
         )
         used = (offsets >= skipped) & (offsets < sizes)
-        origins = tf.broadcast_to(tf.expand_dims(positions, 1), tf.shape(used))
-        return tf.gather(source, (starts + offsets)[used]), origins[used]
+        positions = ops.broadcast_to(positions, ops.shape(used))
+        (size,) = ops.shape(text_bytes)
+        used = operators.true_positions(ops.reshape(used, (-1,)), GROWTH * size)
+        origins, places = (
+            operators.gather(ops.reshape(x, (-1,)), used)
+            for x in (positions, starts + offsets)
+        )
+        return operators.gather(source, places), origins
 
     def _rules_at(self, text_bytes):
         """Returns each position's rule, and the end of the bytes that it replaces.
@@ -180,19 +207,20 @@ class Normalizer:
         Both are int32 tensors (n + 4,).
         """
         rules = character_lengths(text_bytes)
-        input_sizes = tf.maximum(rules, 1)
+        input_sizes = ops.maximum(rules, 1)
         for trie in self._rules.tries:
             trie_rules, lengths = self._longest_keys(trie, text_bytes)
-            input_sizes = tf.where(trie_rules > rules, lengths, input_sizes)
-            rules = tf.maximum(trie_rules, rules)
-        return rules, tf.range(tf.size(text_bytes)) + input_sizes
+            input_sizes = ops.where(trie_rules > rules, lengths, input_sizes)
+            rules = ops.maximum(trie_rules, rules)
+        positions = ops.arange(ops.shape(text_bytes)[0], dtype="int32")
+        return rules, positions + input_sizes
 
     def _longest_keys(self, trie, text_bytes):
         """Returns value and length of the longest key at each position, or zeros."""
         values = trie.values(trie.walk(text_bytes, self._rules.longest_key))
-        depth, size = tf.unstack(tf.shape(values))
-        lengths = tf.range(1, depth + 1)[:, None]
-        lengths = tf.reduce_max(tf.where(values > 0, lengths, 0), axis=0)
-        rows = tf.maximum(lengths, 1) - 1
-        flat = tf.reshape(values, [-1])
-        return tf.gather(flat, rows * size + tf.range(size)), lengths
+        depth, size = ops.shape(values)
+        lengths = ops.arange(1, depth + 1, dtype="int32")[:, None]
+        lengths = ops.max(ops.where(values > 0, lengths, 0), axis=0)
+        rows = ops.maximum(lengths, 1) - 1
+        flat, columns = ops.reshape(values, (-1,)), ops.arange(size, dtype="int32")
+        return current_operators().gather(flat, rows * size + columns), lengths

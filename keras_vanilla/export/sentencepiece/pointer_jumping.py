@@ -1,9 +1,12 @@
 """Pointer jumping: many jumps in a logarithmic number of steps, in a graph."""
 
-import tensorflow as tf
+from keras import ops
+
+from keras_vanilla._operators import current_operators
+from keras_vanilla._types import Tensor
 
 
-def follow_jumps(jumps: tf.Tensor, start: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+def follow_jumps(jumps: Tensor, start: Tensor | int, counts: Tensor) -> Tensor:
     """Returns the positions after given numbers of jumps, in log2(max(counts)) steps.
 
     Args:
@@ -13,13 +16,14 @@ def follow_jumps(jumps: tf.Tensor, start: tf.Tensor, counts: tf.Tensor) -> tf.Te
     Returns:
         Int32 tensor (m,).
     """
+    gather = current_operators().gather
 
     def step(bit, positions, jumps):
         """Makes `bit` jumps if the count has that bit; `jumps` combines them."""
-        has_bit = tf.bitwise.bitwise_xor(counts, bit) < counts
-        positions = tf.where(has_bit, tf.gather(jumps, positions), positions)
-        return 2 * bit, positions, tf.gather(jumps, jumps)
+        has_bit = ops.bitwise_xor(counts, bit) < counts
+        positions = ops.where(has_bit, gather(jumps, positions), positions)
+        return 2 * bit, positions, gather(jumps, jumps)
 
-    most = tf.reduce_max(counts)
-    state = (1, tf.fill(tf.shape(counts), start), jumps)
-    return tf.while_loop(lambda bit, *_: bit <= most, step, state)[1]
+    most = ops.max(counts)
+    state = (1, ops.zeros_like(counts) + start, jumps)
+    return ops.while_loop(lambda bit, *_: bit <= most, step, state)[1]

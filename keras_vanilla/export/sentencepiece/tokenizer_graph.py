@@ -1,9 +1,10 @@
 """SentencePiece tokenizers as TensorFlow Lite's builtin operators."""
 
 import numpy as np
-import tensorflow as tf
+from keras import ops
 
-from keras_vanilla._operators import slice_update
+from keras_vanilla._operators import current_operators
+from keras_vanilla._types import Tensor
 from keras_vanilla.export.sentencepiece.normalizer import Normalizer
 from keras_vanilla.export.sentencepiece.trie import FREE, ByteTrie
 from keras_vanilla.export.sentencepiece.unigram_model import SPACE_MARK, UnigramModel
@@ -63,8 +64,10 @@ class TextEncoder:
     """Maps the bytes of a text to ids, like `sentencepiece`.
 
     If a text has more than `max_ids` ids, only the first are returned, without
-    `end_id`; the second output is always the full number. A malformed byte counts as
-    U+FFFD. The scores are added in float32; a runtime must not compute them in float16.
+    `end_id`; the second output is always the full number. If shapes are fixed and the
+    normalised text is longer than they allow, the number is `max_ids` + 1. A malformed
+    byte counts as U+FFFD. The scores are added in float32; a runtime must not compute
+    them in float16.
 
     Args:
         model: UnigramModel.
@@ -89,49 +92,68 @@ class TextEncoder:
         pad_id: int,
     ):
         self.max_bytes, self.max_ids = max_bytes, max_ids
-        self._empty = [end_id] + (max_ids - 1) * [pad_id]
+        self._end_id, self._pad_id = end_id, pad_id
         self._unknown = model.unknown_id
         self._normalize = Normalizer(model)
         self._segment = Segmenter(model)
 
-    def __call__(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        positions = tf.range(self.max_bytes)
-        length = tf.reduce_max(tf.where(tf.cast(text, tf.int32) != 0, positions + 1, 0))
-        ids, spans = self.ids_of(text[:length])
-        padded = tf.concat([ids, self._empty], axis=0)
-        padding = [[0, self.max_ids], [0, 0]]
+    def __call__(self, text: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        positions = ops.arange(self.max_bytes, dtype="int32")
+        is_text = ops.cast(text, "int32") != 0
+        length = ops.max(ops.where(is_text, positions + 1, 0))
+        size = current_operators().size_for(length, self.max_bytes)
+        ids, spans, count = self.ids_of(ops.slice(text, [0], [size]), length)
+        positions = ops.arange(self.max_ids, dtype="int32")
+        after = ops.where(positions == count, self._end_id, self._pad_id)
+        ids = ops.pad(ids, [[0, self.max_ids]])[: self.max_ids]
+        spans = ops.pad(spans, [[0, self.max_ids], [0, 0]])[: self.max_ids]
         return (
-            tf.slice(padded, [0], [self.max_ids]),
-            tf.size(ids) + 1,
-            tf.slice(tf.pad(spans, padding), [0, 0], [self.max_ids, 2]),
+            ops.where(positions < count, ids, after),
+            count + 1,
+            ops.where(ops.expand_dims(positions < count, 1), spans, 0),
         )
 
-    def ids_of(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns ids and spans of a text of any length, uint8 (n,), without an end."""
+    def ids_of(
+        self, text: Tensor, length: Tensor | int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns ids and spans of a text without an end, and their number.
+
+        Args:
+            text: uint8 tensor (n,); what follows the text is zeros.
+            length: int or int32 tensor (). Number of bytes of the text.
+        """
         # The tries reserve 255; 254 is malformed as well.
-        text_bytes = tf.minimum(tf.cast(text, tf.int32), FREE - 1)
-        return self._encode(tf.pad(text_bytes, [[0, LONGEST_CHARACTER]]))
+        text_bytes = ops.minimum(ops.cast(text, "int32"), FREE - 1)
+        return self._encode(ops.pad(text_bytes, [[0, LONGEST_CHARACTER]]), length)
 
-    def _encode(self, text_bytes):
-        """Returns the ids of a text without an end, and their spans (p, 2)."""
-        pieces, _, _, spans = self._pieces(text_bytes)
-        return pieces, spans
+    def _encode(self, text_bytes, length):
+        """Returns the ids of a text without an end, their spans (p, 2), and p."""
+        pieces, _, _, spans, count = self._pieces(text_bytes, length)
+        return pieces, spans, count
 
-    def _pieces(self, text_bytes):
+    def _pieces(self, text_bytes, length):
         """Segments a text.
 
-        Returns the pieces, their spans in the normalised text, that text, and their
-        spans in the original text.
+        Returns the pieces, their spans in the normalised text, that text, their spans
+        in the original text, and their number.
         """
-        text_bytes, origins = self._normalize(text_bytes)
-        pieces, ends = self._segment(text_bytes)
-        unknown = tf.cast(pieces == self._unknown, tf.int32)
+        operators = current_operators()
+        text_bytes, origins, length = self._normalize(text_bytes, length)
+        (size,) = text_bytes.shape
+        fitting = length if size is None else ops.minimum(length, size - 1)
+        pieces, ends, count = self._segment(text_bytes, fitting)
+        is_piece = ops.arange(ops.shape(pieces)[0], dtype="int32") < count
+        unknown = ops.cast((pieces == self._unknown) & is_piece, "int32")
         # Adjacent unknown characters form one unknown piece; the last one is kept.
-        repeated = unknown * tf.pad(unknown, [[0, 1]])[1:]
-        kept = repeated == 0
-        ends = ends[kept]
-        spans = tf.stack([tf.pad(ends, [[1, 0]])[:-1], ends], axis=1)
-        return pieces[kept], spans, text_bytes, tf.gather(origins, spans)
+        repeated = unknown * ops.pad(unknown, [[0, 1]])[1:]
+        kept = (repeated == 0) & is_piece
+        count = ops.sum(ops.cast(kept, "int32"))
+        if size is not None:
+            count = ops.where(length > fitting, self.max_ids, count)
+        kept = operators.true_positions(kept, self.max_ids)
+        pieces, ends = operators.gather(pieces, kept), operators.gather(ends, kept)
+        spans = ops.stack([ops.pad(ends, [[1, 0]])[:-1], ends], axis=1)
+        return pieces, spans, text_bytes, operators.gather(origins, spans), count
 
 
 class MarianTextEncoder(TextEncoder):
@@ -161,41 +183,48 @@ class MarianTextEncoder(TextEncoder):
         if self._code is not None:
             self._code_id = source.codes[self._code]
 
-    def _encode(self, text_bytes):
+    def _encode(self, text_bytes, length):
         if not self._reads_codes:
-            return self._tokens(text_bytes)
+            return self._tokens(text_bytes, length)
+        operators = current_operators()
         if self._code is None:
-            code_ids, code_spans, rest = self._split_code(text_bytes)
-            ids, spans = self._tokens(rest)
-            spans += tf.size(text_bytes) - tf.size(rest)
+            code_id, code_length, rest = self._split_code(text_bytes)
+            ids, spans, count = self._tokens(rest, length - code_length)
+            spans, has_code = spans + code_length, ops.cast(code_length > 0, "int32")
         else:
-            ids, spans = self._tokens(text_bytes)
-            code_ids = tf.fill([tf.minimum(tf.size(ids), 1)], self._code_id)
-            code_spans = tf.zeros([tf.size(code_ids), 2], tf.int32)
+            ids, spans, count = self._tokens(text_bytes, length)
+            code_id, code_length, has_code = [self._code_id], 0, ops.minimum(count, 1)
+        ids = ops.concatenate([ops.convert_to_tensor(code_id, "int32"), ids], axis=0)
+        code_span = ops.reshape(ops.stack([0, code_length]), (1, 2))
+        spans = ops.concatenate([code_span, spans], axis=0)
+        count = count + has_code
+        size = operators.size_for(count, self.max_ids)
         return (
-            tf.concat([code_ids, ids], axis=0),
-            tf.concat([code_spans, spans], axis=0),
+            ops.slice(ids, [1 - has_code], [size]),
+            ops.slice(spans, [1 - has_code, 0], [size, 2]),
+            count,
         )
 
     def _split_code(self, text_bytes):
-        """Returns id and span of the code at the start of the text, and the rest."""
-        opens = tf.reduce_all(text_bytes[:2] == OPENING)
+        """Returns id and length of the code at the start of the text, and the rest."""
+        opens = ops.all(text_bytes[:2] == OPENING)
         closings = (text_bytes[:-1] == CLOSING) & (text_bytes[1:] == CLOSING)
-        size = tf.size(text_bytes)
-        closing = tf.reduce_min(tf.where(closings, tf.range(size - 1), size))
-        has_code = opens & (closing < size)
-        length = tf.where(has_code, closing + 2, 0)
-        count = tf.cast(has_code, tf.int32)
-        ids = self._look_up_code(text_bytes, tf.zeros([1], tf.int32), length[None])
-        spans = tf.stack([[0, length]])
-        return ids[:count], spans[:count], text_bytes[length:]
+        (size,) = ops.shape(text_bytes)
+        positions = ops.arange(size - 1, dtype="int32")
+        closing = ops.min(ops.where(closings, positions, size))
+        length = ops.where(opens & (closing < size), closing + 2, 0)
+        start = ops.zeros((1,), dtype="int32")
+        ids = self._look_up_code(text_bytes, start, ops.reshape(length, (1,)))
+        rest = ops.pad(text_bytes, [[0, size]])
+        rest_size = current_operators().size_for(size - length, size)
+        return ids, length, ops.slice(rest, [length], [rest_size])
 
-    def _tokens(self, text_bytes):
-        pieces, written, text_bytes, spans = self._pieces(text_bytes)
+    def _tokens(self, text_bytes, length):
+        pieces, written, text_bytes, spans, count = self._pieces(text_bytes, length)
         starts, ends = written[:, 0], written[:, 1]  # UNPACK fails if it is empty
         texts = self._look_up_text(text_bytes, starts, ends - starts)
-        ids = tf.where(pieces == self._unknown, texts, pieces)
-        return tf.where(ids < self._size, ids, self._unknown), spans
+        ids = ops.where(pieces == self._unknown, texts, pieces)
+        return ops.where(ids < self._size, ids, self._unknown), spans, count
 
 
 class TokenLookup:
@@ -217,17 +246,15 @@ class TokenLookup:
         self._unknown_id, self._longest = unknown_id, max(map(len, ids), default=0)
         self._trie = ByteTrie.build(ids, missing=unknown_id) if ids else None
 
-    def __call__(
-        self, text_bytes: tf.Tensor, starts: tf.Tensor, lengths: tf.Tensor
-    ) -> tf.Tensor:
+    def __call__(self, text_bytes: Tensor, starts: Tensor, lengths: Tensor) -> Tensor:
         if self._trie is None:
-            return tf.fill(tf.shape(starts), self._unknown_id)
+            return ops.full(ops.shape(starts), self._unknown_id, dtype="int32")
         ids = self._trie.values(self._trie.walk(text_bytes, self._longest))  # (d, n)
-        depth, size = tf.unstack(tf.shape(ids))
+        depth, size = ops.shape(ids)
         in_reach = (lengths > 0) & (lengths <= depth)
-        indices = tf.where(in_reach, (lengths - 1) * size + starts, 0)
-        ids = tf.gather(tf.reshape(ids, [-1]), indices)
-        return tf.where(in_reach, ids, self._unknown_id)
+        indices = ops.where(in_reach, (lengths - 1) * size + starts, 0)
+        ids = current_operators().gather(ops.reshape(ids, (-1,)), indices)
+        return ops.where(in_reach, ids, self._unknown_id)
 
 
 class Surfaces:
@@ -259,27 +286,28 @@ class Surfaces:
         self._strips_all = model.spec.remove_extra_whitespaces
         self._strips = self._strips_all or model.spec.add_dummy_prefix
 
-    def __call__(self, pieces: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        kinds = tf.cast(tf.gather(self._kinds, pieces), tf.int32)
-        pieces = tf.where(self._is_malformed(pieces, kinds), self._no_piece, pieces)
-        starts = tf.gather(self._starts, pieces)
-        sizes = tf.gather(self._starts, pieces + 1) - starts
+    def __call__(self, pieces: Tensor) -> tuple[Tensor, Tensor]:
+        gather = current_operators().gather
+        kinds = ops.cast(gather(self._kinds, pieces), "int32")
+        pieces = ops.where(self._is_malformed(pieces, kinds), self._no_piece, pieces)
+        starts = gather(self._starts, pieces)
+        sizes = gather(self._starts, pieces + 1) - starts
         if not self._strips:
             return starts, sizes
-        marks = tf.cast(kinds == MARKED, tf.int32)
+        marks = ops.cast(kinds == MARKED, "int32")
         written = sizes - marks if self._strips_all else sizes
-        first = tf.cast(tf.cumsum(written, exclusive=True) == 0, tf.int32)
+        first = ops.cast(ops.cumsum(written) == written, "int32")
         return starts + marks * first, sizes - marks * first
 
-    def read(self, start: tf.Tensor) -> tf.Tensor:
+    def read(self, start: Tensor) -> Tensor:
         """Returns the table from a surface's first byte on, int8 (longest,)."""
-        return tf.slice(self._table, [start], [self.longest])
+        return ops.slice(self._table, [start], [self.longest])
 
     def _is_malformed(self, pieces, kinds):
-        is_byte = kinds == BYTE
-        bytes_ = tf.gather(self._table, tf.gather(self._starts, pieces))
-        bytes_ = tf.cast(tf.cast(bytes_, tf.uint8), tf.int32)
-        bytes_ = tf.where(is_byte, bytes_, NOT_A_BYTE)
+        gather, is_byte = current_operators().gather, kinds == BYTE
+        bytes_ = gather(self._table, gather(self._starts, pieces))
+        bytes_ = ops.cast(ops.cast(bytes_, "uint8"), "int32")
+        bytes_ = ops.where(is_byte, bytes_, NOT_A_BYTE)
         return is_byte & ~belongs_to_character(bytes_)
 
 
@@ -308,30 +336,32 @@ class TextDecoder:
         self._no_piece = len(model.pieces)
         self.max_bytes = max_ids * self._surfaces.longest
 
-    def __call__(self, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def __call__(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         text, length, ends = self._decode(ids)
-        return tf.cast(text, tf.uint8), length, ends
+        return ops.cast(text, "uint8"), length, ends
 
     def _decode(self, ids):
         """Decodes to int8, which more operators support than uint8."""
-        ended = tf.cumsum(tf.cast(ids == self._end_id, tf.int32)) > 0
+        operators = current_operators()
+        ended = ops.cumsum(ops.cast(ids == self._end_id, "int32")) > 0
         known = (ids >= 0) & (ids < self._no_piece) & ~ended
-        pieces = tf.where(known, ids, self._no_piece)
+        pieces = ops.where(known, ids, self._no_piece)
         starts, sizes = self._surfaces(pieces)
-        ends = tf.cumsum(sizes)
+        ends = ops.cumsum(sizes)
 
         def step(position, text):
-            surface = self._surfaces.read(tf.gather(starts, position))
-            offset = tf.gather(ends - sizes, position)
-            return position + 1, slice_update(text, [offset], surface)
+            surface = self._surfaces.read(operators.gather(starts, position))
+            offset = operators.gather(ends - sizes, position)
+            return position + 1, operators.slice_update(text, [offset], surface)
 
-        positions = tf.range(ids.shape[0])
-        count = tf.reduce_max(tf.where(sizes > 0, positions + 1, 0))
-        nothing = tf.cast(0 * count, tf.int8)  # constant zeros would be stored
-        state = (tf.constant(0), tf.fill([self.max_bytes], nothing))
-        _, text = tf.while_loop(lambda position, _: position < count, step, state)
+        positions = ops.arange(self.max_ids, dtype="int32")
+        count = ops.max(ops.where(sizes > 0, positions + 1, 0))
+        nothing = ops.cast(0 * count, "int8")  # constant zeros would be stored
+        state = (0, ops.full((self.max_bytes,), nothing, dtype="int8"))
+        _, text = ops.while_loop(lambda position, _: position < count, step, state)
         length = ends[-1]
-        text = tf.where(tf.range(self.max_bytes) < length, text, 0)
+        is_text = ops.arange(self.max_bytes, dtype="int32") < length
+        text = ops.where(is_text, text, np.int8(0))
         return text, length, _whole_characters(text, ends)
 
 
@@ -344,23 +374,24 @@ class MarianTextDecoder(TextDecoder):
 
     def _decode(self, ids):
         text, length, ends = super()._decode(ids)
-        positions = tf.range(self.max_bytes)
-        text_bytes, is_text = tf.cast(text, tf.int32), positions < length
+        positions = ops.arange(self.max_bytes, dtype="int32")
+        text_bytes, is_text = ops.cast(text, "int32"), positions < length
         for first, last in WHITE_SPACE:
             is_text &= (text_bytes < first) | (text_bytes > last)
-        first = tf.reduce_min(tf.where(is_text, positions, length))
-        length = tf.reduce_max(tf.where(is_text, positions + 1, first)) - first
-        text = tf.gather(text, tf.minimum(positions + first, self.max_bytes - 1))
-        ends = tf.clip_by_value(ends - first, 0, length)
-        return tf.where(positions < length, text, 0), length, ends
+        first = ops.min(ops.where(is_text, positions, length))
+        length = ops.max(ops.where(is_text, positions + 1, first)) - first
+        places = ops.minimum(positions + first, self.max_bytes - 1)
+        text = current_operators().gather(text, places)
+        ends = ops.clip(ends - first, 0, length)
+        return ops.where(positions < length, text, np.int8(0)), length, ends
 
 
 def _whole_characters(text, ends):
     """Moves ends inside a character to the start of the character."""
     for _ in range(LONGEST_CHARACTER - 1):
-        bytes_ = tf.gather(text, tf.minimum(ends, text.shape[0] - 1))
-        bytes_ = tf.cast(bytes_, tf.int32)  # as int8, 0x80 to 0xBF are -128 to -65
-        ends -= tf.cast(bytes_ < -64, tf.int32)
+        bytes_ = current_operators().gather(text, ops.minimum(ends, text.shape[0] - 1))
+        bytes_ = ops.cast(bytes_, "int32")  # as int8, 0x80 to 0xBF are -128 to -65
+        ends -= ops.cast(bytes_ < -64, "int32")
     return ends
 
 

@@ -1,11 +1,12 @@
-"""A trie of byte strings, stored as arrays for a TensorFlow graph."""
+"""A trie of byte strings, stored as arrays for a graph."""
 
 import itertools
 
 import numpy as np
-import tensorflow as tf
+from keras import ops
 
-from keras_vanilla._operators import slice_update
+from keras_vanilla._operators import current_operators
+from keras_vanilla._types import Tensor
 
 BLOCK = 256  # slots; the children of a node are in one block
 CLOSE_BELOW = 8  # free slots; filling a block completely takes too many tries
@@ -68,13 +69,14 @@ class ByteTrie:
             if not slots.size:
                 return depth
 
-    def child(self, slots: tf.Tensor, bytes_: tf.Tensor) -> tf.Tensor:
+    def child(self, slots: Tensor, bytes_: Tensor) -> Tensor:
         """Returns the children's slots for bytes, int32 of the slots' shape or (1,)."""
-        children = tf.bitwise.bitwise_xor(tf.gather(self.base, slots), bytes_)
-        labels = tf.cast(tf.gather(self.label, children), tf.int32)
-        return tf.where(labels == bytes_, children, self.dead)
+        gather = current_operators().gather
+        children = ops.bitwise_xor(gather(self.base, slots), bytes_)
+        labels = ops.cast(gather(self.label, children), "int32")
+        return ops.where(labels == bytes_, children, self.dead)
 
-    def walk(self, text_bytes: tf.Tensor, longest: int, least: int = 1) -> tf.Tensor:
+    def walk(self, text_bytes: Tensor, longest: int, least: int = 1) -> Tensor:
         """Returns the slots reached from each position of a text.
 
         Args:
@@ -85,26 +87,27 @@ class ByteTrie:
             Int32 tensor (d, n). Row r has the slots after r + 1 bytes. Either d is
             `longest`, or no walk continues after d bytes.
         """
-        size = tf.size(text_bytes)
-        following = tf.pad(text_bytes, [[0, longest]])
+        operators = current_operators()
+        (size,) = ops.shape(text_bytes)
+        following = ops.pad(text_bytes, [[0, longest]])
 
         def step(depth, slots, walked):
-            slots = self.child(slots, tf.slice(following, [depth], [size]))
-            row = tf.expand_dims(slots, 0)
-            return depth + 1, slots, slice_update(walked, [depth, 0], row)
+            slots = self.child(slots, ops.slice(following, [depth], [size]))
+            row = ops.expand_dims(slots, 0)
+            return depth + 1, slots, operators.slice_update(walked, [depth, 0], row)
 
-        depth, _, walked = tf.while_loop(
-            lambda depth, slots, _: (
-                (depth < longest) & tf.reduce_any(slots != self.dead)
-            ),
+        depth, _, walked = ops.while_loop(
+            lambda depth, slots, _: (depth < longest) & ops.any(slots != self.dead),
             step,
-            (0, tf.fill([size], 0), tf.fill([longest, size], self.dead)),
+            # No key ends at the root, so its slot, 0, also fills the other rows.
+            (0, *(ops.zeros(shape, "int32") for shape in [(size,), (longest, size)])),
         )
-        return tf.slice(walked, [0, 0], [tf.maximum(depth, least), size])
+        depth = operators.size_for(ops.maximum(depth, least), longest)
+        return ops.slice(walked, [0, 0], [depth, size])
 
-    def values(self, slots: tf.Tensor) -> tf.Tensor:
+    def values(self, slots: Tensor) -> Tensor:
         """Returns the int32 values of slots."""
-        return tf.cast(tf.gather(self.value, slots), tf.int32)
+        return ops.cast(current_operators().gather(self.value, slots), "int32")
 
 
 def narrow(array: np.ndarray) -> np.ndarray:

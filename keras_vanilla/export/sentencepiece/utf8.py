@@ -1,13 +1,16 @@
-"""Finds the characters in UTF-8 bytes in a TensorFlow graph."""
+"""Finds the characters in UTF-8 bytes in a graph."""
 
 import numpy as np
-import tensorflow as tf
+from keras import ops
+
+from keras_vanilla._operators import current_operators
+from keras_vanilla._types import Tensor
 
 REPLACEMENT = "\ufffd".encode()  # replaces a malformed byte
 LONGEST_CHARACTER = 4
 
 
-def character_lengths(text_bytes: tf.Tensor) -> tf.Tensor:
+def character_lengths(text_bytes: Tensor) -> Tensor:
     """Returns the number of bytes of the character that begins at each byte.
 
     It is 0 inside a character and at a malformed byte. Characters are those of the
@@ -19,28 +22,29 @@ def character_lengths(text_bytes: tf.Tensor) -> tf.Tensor:
     Returns:
         Int32 tensor (n,).
     """
+    gather = current_operators().gather
     second, third, fourth = (shifted(text_bytes, by) for by in (1, 2, 3))
-    first, last = (tf.gather(bounds, text_bytes) for bounds in (_FIRST, _LAST))
-    lengths = tf.gather(_LENGTHS, text_bytes)
+    first, last = (gather(bounds, text_bytes) for bounds in (_FIRST, _LAST))
+    lengths = gather(_LENGTHS, text_bytes)
     two = _as_int((second >= first) & (second <= last))
     three = two * _as_int(_continues(third))
     following = two + three + three * _as_int(_continues(fourth))
-    return tf.where(following >= lengths - 1, lengths, 0)
+    return ops.where(following >= lengths - 1, lengths, 0)
 
 
-def belongs_to_character(text_bytes: tf.Tensor) -> tf.Tensor:
+def belongs_to_character(text_bytes: Tensor) -> Tensor:
     """Returns a bool tensor (n,), True for bytes that are part of a character."""
     lengths = character_lengths(text_bytes)
     belongs = lengths > 0
     for by in range(1, LONGEST_CHARACTER):
         # Characters never overlap; a byte begins or continues one.
-        belongs |= tf.pad(lengths, [[by, 0]])[: text_bytes.shape[0]] > by
+        belongs |= ops.pad(lengths, [[by, 0]])[: text_bytes.shape[0]] > by
     return belongs
 
 
-def shifted(text_bytes: tf.Tensor, by: int) -> tf.Tensor:
+def shifted(text_bytes: Tensor, by: int) -> Tensor:
     """Shifts bytes left by `by` positions and appends zeros."""
-    return tf.pad(text_bytes, [[0, by]])[by:] if by else text_bytes
+    return ops.pad(text_bytes, [[0, by]])[by:] if by else text_bytes
 
 
 def _continues(text_bytes):
@@ -48,7 +52,7 @@ def _continues(text_bytes):
 
 
 def _as_int(booleans):
-    return tf.cast(booleans, tf.int32)
+    return ops.cast(booleans, "int32")
 
 
 def _by_first_byte(default, *ranges):

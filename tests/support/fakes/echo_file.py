@@ -7,6 +7,8 @@ import peer_models
 import sentencepiece
 import tensorflow as tf
 
+from keras_vanilla._operators import use_operators
+from keras_vanilla.export.phone_operators import DynamicShapes
 from keras_vanilla.export.sentencepiece.tokenizer_graph import (
     TextDecoder,
     TextEncoder,
@@ -24,7 +26,9 @@ def content():
     options = {"vocab_size": 120, "hard_vocab_limit": False, "character_coverage": 1.0}
     with tempfile.TemporaryDirectory() as folder:
         echo = Echo(peer_models.learn(LINES, num_threads=1, **options))
-        tf.saved_model.save(echo, folder, signatures={"translate": echo.translate})
+        with use_operators(DynamicShapes()):
+            signatures = {"translate": echo.translate}
+            tf.saved_model.save(echo, folder, signatures=signatures)
         converter = tf.lite.TFLiteConverter.from_saved_model(
             folder, signature_keys=["translate"]
         )

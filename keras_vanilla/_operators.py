@@ -44,6 +44,10 @@ class Operators:
         first = ops.while_loop(lambda bit, first: bit > 0, step, state)[1]
         return ops.minimum(first, size - 1)
 
+    def sort(self, values: Tensor) -> Tensor:
+        """Sorts along the last axis, in ascending order."""
+        return ops.sort(values, axis=-1)
+
     def lookup(self, table: Tensor, ids: Tensor) -> Tensor:
         """Looks up the rows (..., D) of a table (V, D) for ids (...)."""
         return ops.take(table, ids, axis=0)

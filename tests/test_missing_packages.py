@@ -3,11 +3,13 @@
 import subprocess
 import sys
 
+import keras
 import pytest
 
 from keras_vanilla import _checks, export
 from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.export.checks.runners import SavedModelFolder
+from keras_vanilla.export.conversion import check_backend
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.translation import Translator
 
@@ -46,11 +48,14 @@ def test_missing_package_names_extra(without, tmp_path):
         SavedModelFolder(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["to_tflite", "to_saved_model"])
-def test_exports_name_extra(name, without):
-    without("tensorflow", forget=[f"export.{name}", "export.conversion"])
+def test_exports_name_extra(without, monkeypatch):
+    without("tensorflow", forget=["export.to_saved_model", "export.tensorflow_graphs"])
     with needs("Exports need tensorflow", "tensorflow"):
-        getattr(export, name.removeprefix("to_"))
+        _ = export.saved_model
+    without("litert_converter")
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    with needs("Exports on JAX need litert-converter", "export"):
+        check_backend()
 
 
 def test_missing_backend_names_extra_and_others():

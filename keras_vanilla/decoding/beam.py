@@ -94,7 +94,11 @@ def beam_search(
     def live(state, rows):
         if refills:
             return ops.logical_not(state["finished"][:, 0])
-        worst = ops.top_k(_scores(state, score, banks), k=n_best)[0][:, -1]  # (B,)
+        scores = _scores(state, score, banks)
+        if n_best == 1:
+            worst = ops.max(scores, axis=1)  # (B,)
+        else:
+            worst = ops.top_k(scores, k=n_best)[0][:, -1]
         log_probs = ops.where(state["finished"], NOTHING, state["log_probs"])
         bound = score(ops.max(log_probs, axis=1), rows["limits"])
         return ops.greater(bound, worst)

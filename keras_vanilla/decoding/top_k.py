@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_vanilla._operators import current_operators
 from keras_vanilla._types import Tensor
 
 NOTHING = float("-inf")  # the log-probability of a hypothesis that does not exist
@@ -33,7 +34,9 @@ def blockwise_top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     values = ops.reshape(values, (batch, blocks, block))
     chosen = ops.cast(ops.top_k(ops.max(values, axis=2), k=k)[1], "int32")
     if k > 1:
-        chosen = ops.sort(chosen, axis=1)  # (B, k), so equal values keep their order
+        chosen = current_operators().sort(
+            chosen
+        )  # (B, k), so equal values keep their order
     rows = ops.expand_dims(ops.arange(batch, dtype="int32") * blocks, 1) + chosen
     values = ops.reshape(values, (batch * blocks, block))
     values = ops.reshape(ops.take(values, rows, axis=0), (batch, k * block))

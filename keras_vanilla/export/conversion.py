@@ -1,28 +1,24 @@
-"""TensorFlow modules to SavedModels, and to `.tflite` files with 32, 8 or 4 bits."""
+"""Forms to the tables of `.tflite` files, whose weights are checked and rounded."""
 
-import logging
+import importlib.util
 import math
-import re
-import tempfile
 from collections import Counter, defaultdict
+from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_vanilla._checks import check_choice, first_line
-from keras_vanilla._operators import use_operators
-from keras_vanilla._types import PathLike
-from keras_vanilla.export.metadata.flatbuffer import unpacked
-from keras_vanilla.export.phone_operators import PhoneOperators, fused_attentions
+from keras_vanilla._checks import check_choice, extra_missing
+from keras_vanilla.export.fused_projections import fused_attentions
 from keras_vanilla.models.fake_quantization import LARGEST, SMALLEST_MATRIX
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import MarianTokenizer
 from keras_vanilla.translation import Translator
 
-# Operators that accept 4 bits as second input, and the first versions that do.
-INT4_VERSIONS = {
+# Operators that accept rounded matrices as second input, and the first versions that
+# accept 4 bits; TensorFlow writes these for 8 bits as well.
+VERSIONS = {
     schema.BuiltinOperator.FULLY_CONNECTED: 12,
     schema.BuiltinOperator.EMBEDDING_LOOKUP: 4,
 }
@@ -41,18 +37,21 @@ def check_translator(translator: Translator) -> None:
         )
 
 
-def require_tensorflow() -> None:
-    """Refuses to export if Keras does not run on TensorFlow.
+def check_backend() -> None:
+    """Checks that Keras runs on a backend from which `.tflite` files are converted.
 
     Raises:
-        RuntimeError: if it does not.
+        ImportError: if it runs on JAX and litert-converter is not installed.
+        RuntimeError: if it runs on another backend.
     """
     backend = keras.backend.backend()
-    if backend != "tensorflow":
+    if backend not in ("tensorflow", "jax"):
         raise RuntimeError(
-            "Export needs Keras on TensorFlow: set KERAS_BACKEND=tensorflow before "
-            f"Keras is imported. Received: backend {backend!r}"
+            "Export needs Keras on TensorFlow or JAX: set KERAS_BACKEND to tensorflow "
+            f"or jax before Keras is imported. Received: backend {backend!r}"
         )
+    if backend == "jax" and importlib.util.find_spec("litert_converter") is None:
+        raise extra_missing("Exports on JAX", "litert-converter", "export")
 
 
 def in_target_language(translator: Translator, tag: str | None) -> Translator:
@@ -75,100 +74,51 @@ def in_target_language(translator: Translator, tag: str | None) -> Translator:
     return translator.replace(tokenizer=tokenizer.with_target_language(language))
 
 
-def convert(
-    module: tf.Module, model: Transformer, quantize: str | None = None
-) -> schema.ModelT:
-    """Converts a module to the tables of a `.tflite` file with builtin operators only.
+def convert(form: Any, model: Transformer, quantize: str | None) -> schema.ModelT:
+    """Converts a form to the tables of a `.tflite` file with builtin operators only.
 
     Args:
-        module: tf.Module with `signatures()`, functions by name.
-        model: Transformer that the module runs.
+        form: one of `signatures.FORMS`.
+        model: Transformer that the form runs.
         quantize: "int8", "int4", or None for float32.
     Raises:
-        RuntimeError: if the graph needs operators that are not builtin, or TensorFlow
-            Lite cannot convert it for another reason.
+        RuntimeError: if the form needs operators that are not builtin, or cannot be
+            converted for another reason.
     """
-    operators = PhoneOperators(model)
-    with use_operators(operators), tempfile.TemporaryDirectory() as folder:
-        # Only a SavedModel keeps the names; the converter's other inputs lose them.
-        file = unpacked(_convert(folder, save_graph(module, folder), quantize))
-    if quantize == "int4":
-        round_to_int4(file)
-    return file
+    if keras.backend.backend() == "jax":
+        from keras_vanilla.export.stablehlo import convert_form
+    else:
+        from keras_vanilla.export.tensorflow_graphs import convert_form
+    return convert_form(form, model, quantize)
 
 
-def save_graph(module: tf.Module, folder: PathLike) -> list[str]:
-    """Writes a SavedModel, and returns the names of its functions.
+def round_matrices(file: schema.ModelT, quantize: str) -> None:
+    """Rounds the matrices of a float32 `.tflite` file to 8 or 4 bits.
 
-    TensorFlow's message about the folder is hidden, because the folder is temporary.
-
-    Args:
-        module: tf.Module with `signatures()`, functions by name.
-        folder: path of a folder that does not exist yet, or is empty.
-    """
-    signatures = module.signatures()
-    logger = tf.get_logger()
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        tf.saved_model.save(module, str(folder), signatures=signatures)
-    finally:
-        logger.setLevel(level)
-    return list(signatures)
-
-
-def _convert(folder, signatures, quantize):
-    converter = tf.lite.TFLiteConverter.from_saved_model(
-        folder, signature_keys=signatures
-    )
-    # Keras's own export adds SELECT_TF_OPS, which the plain runtime refuses.
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    # Otherwise the gain of the last LayerNorm causes a second copy of the tied table.
-    converter._experimental_disable_fuse_mul_and_fc = True
-    # The file has a description; adding TensorFlow's would rewrite the whole file.
-    converter.exclude_conversion_metadata = True
-    if quantize == "int8":  # TensorFlow rounds each row w by its scale max|w| / 127
-        converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    try:
-        return converter.convert()
-    except Exception as error:  # the converter's own class is private
-        raise RuntimeError(_reason(error)) from error
-
-
-def _reason(error):
-    """Returns the operators that are not builtins, or the converter's first line."""
-    text = str(error)
-    lists = re.findall(r"^(?:TF Select|Custom) ops: (.*)$", text, re.MULTILINE)
-    names = sorted({name.strip() for names in lists for name in names.split(",")})
-    if names:
-        return (
-            "The file may hold TFLite's builtin operators only. The model needs "
-            f"others: {', '.join(names)}"
-        )
-    return f"TensorFlow Lite cannot convert the model: {first_line(error)}"
-
-
-def round_to_int4(file: schema.ModelT) -> None:
-    """Rounds the matrices of a float32 `.tflite` file to 4 bits.
-
-    The converter of TensorFlow 2.21 supports only 8 bits. LiteRT runs both, and in both
-    cases quantises the inputs to 8 bits. A matrix is rounded if only FULLY_CONNECTED
-    and EMBEDDING_LOOKUP read it; the largest value of each output becomes 7.
+    The converter of TensorFlow 2.21 supports only 8 bits, that of StableHLO neither.
+    LiteRT runs both, and in both cases quantises the inputs to 8 bits. A matrix is
+    rounded if only FULLY_CONNECTED and EMBEDDING_LOOKUP read it; the largest value of
+    each output becomes 127 or 7.
 
     Args:
         file: ModelT, the file's tables, modified in place.
+        quantize: "int8" or "int4".
     """
     for index, reads in _matrices(file).items():
         buffer, shape = file.buffers[index], reads[0][0].shape
-        numbers, scale = _rounded(buffer.data.view("<f4").reshape(shape))
-        buffer.data = _pairs(numbers)
+        matrix = buffer.data.view("<f4").reshape(shape)
+        is_int4 = quantize == "int4"
+        if not is_int4:
+            matrix = matrix.astype("float64")  # as in TensorFlow's converter
+        numbers, scale = _rounded(matrix, LARGEST[quantize])
+        buffer.data = _pairs(numbers) if is_int4 else numbers.view("uint8").reshape(-1)
         for tensor, operator in reads:
-            tensor.type = schema.TensorType.INT4
+            tensor.type = getattr(schema.TensorType, quantize.upper())
             tensor.quantization = schema.QuantizationParametersT(
-                scale=scale, zeroPoint=np.zeros(len(scale), "int64")
+                scale=scale.astype("float32"), zeroPoint=np.zeros(len(scale), "int64")
             )
             code = file.operatorCodes[operator.opcodeIndex]
-            code.version = max(code.version, INT4_VERSIONS[code.builtinCode])
+            code.version = max(code.version, VERSIONS[code.builtinCode])
             if code.builtinCode == schema.BuiltinOperator.FULLY_CONNECTED:
                 operator.builtinOptions.asymmetricQuantizeInputs = True
 
@@ -188,7 +138,7 @@ def _matrices(file):
                     and len(tensor.shape) == 2
                     and np.prod(tensor.shape) >= SMALLEST_MATRIX
                 )
-                if code in INT4_VERSIONS and position == 1 and is_large:
+                if code in VERSIONS and position == 1 and is_large:
                     reads[tensor.buffer].append((tensor, operator))
                 else:
                     others.add(tensor.buffer)
@@ -199,9 +149,9 @@ def _matrices(file):
     }
 
 
-def _rounded(matrix):
-    """Returns integers (F, D) from -7 to 7, and the scale of each row."""
-    scale = np.abs(matrix).max(axis=1) / np.float32(LARGEST["int4"])
+def _rounded(matrix, largest):
+    """Returns integers (F, D) from -largest to largest, and the scale of each row."""
+    scale = np.abs(matrix).max(axis=1) / np.float32(largest)
     scale[scale == 0] = 1
     return np.rint(matrix / scale[:, None]).astype("int8"), scale
 

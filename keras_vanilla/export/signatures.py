@@ -3,9 +3,11 @@
 import json
 import math
 
-import tensorflow as tf
+import keras
+import numpy as np
+from keras import ops
 
-from keras_vanilla._operators import slice_update
+from keras_vanilla._operators import current_operators, slice_update
 from keras_vanilla.export.metadata.description import Description
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
@@ -17,7 +19,7 @@ from keras_vanilla.translation.piece_texts import is_known, loop_guard
 VOCABULARY = "keras_vanilla_vocabulary"  # name of the metadata entry
 
 
-class TextForm(tf.Module):
+class TextForm:
     """Maps the bytes of a text to the bytes of its translation.
 
     Signature `translate`: text uint8 (max_bytes,), UTF-8 padded with zeros -> text
@@ -45,7 +47,6 @@ class TextForm(tf.Module):
     """
 
     def __init__(self, translator: Translator, description: Description):
-        super().__init__()
         model, outputs = translator.model, tuple(description.outputs)
         self._outputs, self._end_id, self._pad_id = outputs, model.end_id, model.pad_id
         self._max_bytes = description.max_bytes
@@ -67,18 +68,18 @@ class TextForm(tf.Module):
         )
 
     def signatures(self) -> dict:
-        """Returns the functions of the file, by name."""
-        text = tf.TensorSpec([self._max_bytes], tf.uint8, name="text")
-        return {"translate": tf.function(self._translate, [text], autograph=False)}
+        """Returns each function of the file and its inputs, KerasTensors, by name."""
+        text = keras.KerasTensor((self._max_bytes,), "uint8")
+        return {"translate": (self._translate, {"text": text})}
 
     def _translate(self, text):
         source_ids, count, spans = self._tokenizer.encode(text)
         empty = count <= self._before_text + 1  # a language code and an end
         too_long = count > self._max_source_tokens
         skipped = empty | too_long
-        ids, score, notes = self._searched(source_ids, tf.where(skipped, 1, count))
-        ids = tf.where(skipped, self._pad_id, ids)
-        score = tf.where(empty, 0.0, tf.where(too_long, math.nan, score))
+        ids, score, notes = self._searched(source_ids, ops.where(skipped, 1, count))
+        ids = ops.where(skipped, self._pad_id, ids)
+        score = ops.where(empty, 0.0, ops.where(too_long, math.nan, score))
         translation, _, ends = self._tokenizer.decode(ids)
         about_tokens = self._about_tokens(ids, ends, spans, notes)
         for_doubts = {
@@ -90,34 +91,35 @@ class TextForm(tf.Module):
 
     def _probability(self, ids, score):
         """The geometric mean of the probabilities of the tokens."""
-        length = tf.reduce_sum(tf.cast(ids != self._pad_id, tf.float32))
-        return tf.exp(self._decoding.mean_log_probs(score, tf.maximum(length, 1.0)))
+        length = ops.sum(ops.cast(ids != self._pad_id, "float32"))
+        return ops.exp(self._decoding.mean_log_probs(score, ops.maximum(length, 1.0)))
 
     def _known(self, source_ids, count):
         """The share of the source's tokens that the vocabulary has."""
         is_unknown, is_ignored = (
-            tf.reduce_any(source_ids[:, None] == ids, axis=1)
+            ops.any(ops.expand_dims(source_ids, 1) == np.array(ids, "int32"), axis=1)
             for ids in (self._unknown_ids, self._ignored_ids)
         )
-        places = tf.range(self._max_source_tokens)
+        places = ops.arange(self._max_source_tokens, dtype="int32")
         of_text = (places >= self._before_text) & (places < count - 1) & ~is_ignored
         unknown, number = (
-            tf.reduce_sum(tf.cast(each, tf.float32))
+            ops.sum(ops.cast(each, "float32"))
             for each in (of_text & is_unknown, of_text)
         )
-        return 1.0 - unknown / tf.maximum(number, 1.0)
+        return 1.0 - unknown / ops.maximum(number, 1.0)
 
     def _searched(self, source_ids, count):
-        """Searches with tensors as long as the sentence: a short one is fast.
+        """Searches, with tensors as long as the sentence if shapes may depend on it.
 
         Returns ids (L,), padded; the score; and the notes (L,) of each token.
         """
-        sentence = tf.slice(source_ids, [0], tf.reshape(count, [1]))
-        ids, scores, *notes = self._search(tf.expand_dims(sentence, 0))
-        pads = tf.constant([self._pad_id] * self._max_output_tokens)
+        size = current_operators().size_for(count, self._max_source_tokens)
+        sentence = ops.slice(source_ids, [0], [size])
+        ids, scores, *notes = self._search(ops.expand_dims(sentence, 0))
+        pads = np.full(self._max_output_tokens, self._pad_id, "int32")
         ids, score = slice_update(pads, (0,), ids[0]), scores[0]
         padded = {
-            name: slice_update(tf.zeros(pads.shape, values.dtype), (0,), values[0])
+            name: slice_update(ops.zeros(pads.shape, values.dtype), (0,), values[0])
             for name, values in (notes[0] if notes else {}).items()
         }
         return ids, score, padded
@@ -127,16 +129,16 @@ class TextForm(tf.Module):
         real = ids != self._pad_id
         results = {"text_ends": ends} if self._outputs else {}
         if "alignment" in self._outputs:
-            has_text = tf.expand_dims(real & (ids != self._end_id), 1)
-            attended = tf.gather(spans, notes["attended"])
-            results["source_spans"] = tf.where(has_text, attended, 0)
+            has_text = ops.expand_dims(real & (ids != self._end_id), 1)
+            attended = current_operators().gather(spans, notes["attended"])
+            results["source_spans"] = ops.where(has_text, attended, 0)
         if "confidence" in self._outputs:
-            probabilities = tf.exp(notes["log_probs"])
-            results["confidence"] = tf.where(real, probabilities, 0.0)
+            probabilities = ops.exp(notes["log_probs"])
+            results["confidence"] = ops.where(real, probabilities, 0.0)
         return results
 
 
-class StepsForm(tf.Module):
+class StepsForm:
     """The encoder and one step of the decoder, for apps that implement the search.
 
     Signature `encode`: source_ids int32 (1, S), padded -> memory_mask int32 (1, S), and
@@ -153,26 +155,26 @@ class StepsForm(tf.Module):
     _shows_weights = False
 
     def __init__(self, translator: Translator, description: Description):
-        super().__init__()
         self._model, self._max_bytes = translator.model, description.max_bytes
         self._max_source_tokens = description.max_source_tokens
         self._max_output_tokens = description.max_output_tokens
-        self.weights = [weight.value for weight in self._model.weights]
+        # Not in `signatures`: what runs there becomes part of a TensorFlow graph.
+        start = self._start(ops.zeros((1, self._max_source_tokens), "int32"))
+        self._cache = _of_memory(start) | _named_by_layer(start.past)
 
     def signatures(self) -> dict:
-        """Returns the functions of the file, by name."""
-        ids = tf.TensorSpec([1, self._max_source_tokens], tf.int32)
-        encode = tf.function(self._encode, autograph=False)
-        encode = encode.get_concrete_function(source_ids=ids)
-        start = self._start(tf.zeros(ids.shape, tf.int32))
-        cache = {
-            name: tf.TensorSpec(value.shape, value.dtype)
-            for name, value in (_of_memory(start) | _named_by_layer(start.past)).items()
+        """Returns each function of the file and its inputs, KerasTensors, by name."""
+        ids = keras.KerasTensor((1, self._max_source_tokens), "int32")
+        step = {
+            "ids": keras.KerasTensor((1,), "int32"),
+            "index": keras.KerasTensor((), "int32"),
         }
-        step = tf.function(self._step, autograph=False).get_concrete_function(
-            ids=tf.TensorSpec([1], tf.int32), index=tf.TensorSpec([], tf.int32), **cache
-        )
-        return {"encode": encode, "decode_step": step}
+        for name, value in self._cache.items():
+            step[name] = keras.KerasTensor(value.shape, value.dtype)
+        return {
+            "encode": (self._encode, {"source_ids": ids}),
+            "decode_step": (self._step, step),
+        }
 
     def _encode(self, source_ids):
         return _of_memory(self._start(source_ids))
@@ -224,14 +226,14 @@ class InsideForm(StepsForm):
         self._tokenizer = _tokenizer_graph(translator, description)
 
     def signatures(self) -> dict:
-        """Returns the functions of the file, by name."""
-        text = tf.TensorSpec([self._max_bytes], tf.uint8, name="text")
-        encode = tf.function(self._encode_text, [text], autograph=False)
+        """Returns each function of the file and its inputs, KerasTensors, by name."""
+        text = keras.KerasTensor((self._max_bytes,), "uint8")
+        encode = self._encode_text, {"text": text}
         return {**super().signatures(), "encode": encode}
 
     def _encode_text(self, text):
         ids, count, spans = self._tokenizer.encode(text)
-        ids = tf.reshape(ids, [1, self._max_source_tokens])
+        ids = ops.expand_dims(ids, 0)
         weights = {}
         self._model.encoder(ids, weights)  # the converter merges both
         about = {"source_ids": ids, "count": count, "source_spans": spans}
@@ -275,7 +277,7 @@ _LAYER = "decoder_{}_"  # prefix of the names of a layer's tensors
 
 def _of_memory(cache):
     """Returns the constant tensors of a cache, by their names in a file."""
-    mask = tf.cast(cache.memory_mask, tf.int32)  # browsers do not support booleans
+    mask = ops.cast(cache.memory_mask, "int32")  # browsers do not support booleans
     return {"memory_mask": mask, **_named_by_layer(cache.fixed)}
 
 
@@ -288,4 +290,4 @@ def _named_by_layer(layers):
     }
 
 
-GRAPHS = {"text": TextForm, "steps": StepsForm, "inside": InsideForm}  # of each form
+FORMS = {"text": TextForm, "steps": StepsForm, "inside": InsideForm}  # of each form

@@ -11,14 +11,11 @@ from keras_vanilla._checks import check_choice
 from keras_vanilla._operators import Operators, use_operators
 from keras_vanilla._types import PathLike, Tensor
 from keras_vanilla.decoding import DecodingConfig
-from keras_vanilla.export.conversion import (
-    check_translator,
-    require_tensorflow,
-    save_graph,
-)
+from keras_vanilla.export.conversion import check_translator
 from keras_vanilla.export.phone_operators import DynamicShapes
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
+from keras_vanilla.export.tensorflow_graphs import require_tensorflow, save_graph
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
@@ -81,10 +78,12 @@ class _TranslatorGraph(tf.Module):
         super().__init__()
         tokenizer, model = translator.tokenizer, translator.model
         require_sentencepiece("A SavedModel", tokenizer)
-        self.search = SearchGraph(model, DecodingConfig())
+        # TensorFlow warns of untracked resources if a module has a Keras model.
+        self.weights = [weight.value for weight in model.weights]
+        self._search_graph = SearchGraph(model, DecodingConfig())
         # One function, so that the signatures share one search.
         self._search = tf.function(
-            self.search,
+            self._search_graph,
             input_signature=[tf.TensorSpec([None, None], tf.int32)],
             autograph=False,
         )

@@ -23,15 +23,15 @@ from keras_vanilla.export.checks.verification import (
 )
 from keras_vanilla.export.config import ExportConfig
 from keras_vanilla.export.conversion import (
+    check_backend,
     check_translator,
     convert,
     in_target_language,
-    require_tensorflow,
     structure_faults,
 )
 from keras_vanilla.export.metadata.description import Description, model_card
 from keras_vanilla.export.metadata.flatbuffer import with_description
-from keras_vanilla.export.signatures import GRAPHS, VOCABULARY, vocabulary_entry
+from keras_vanilla.export.signatures import FORMS, VOCABULARY, vocabulary_entry
 from keras_vanilla.translation import Translator
 
 USUAL_BYTES, USUAL_TOKENS = 512, 128
@@ -88,11 +88,12 @@ def tflite(
             takes, a tokenizer is not a unigram model, or the vocabulary has language
             codes, but not that of `target_language`.
         RuntimeError: if the file does not pass the check, the graph needs operators
-            that are not builtin, or Keras does not run on TensorFlow.
+            that are not builtin, or Keras runs on neither TensorFlow nor JAX.
+        ImportError: if Keras runs on JAX, and litert-converter is not installed.
     """
     config, path = ExportConfig.of(config, **settings), Path(path)
     check_translator(translator)
-    require_tensorflow()
+    check_backend()
     if path.suffix != ".tflite":
         raise ValueError(f"A TFLite file's name ends with .tflite. Received: {path}")
     card = path.with_suffix(".md") if config.form == "text" else None
@@ -167,8 +168,8 @@ def _converted(translator, description):
     """Returns the bytes of the file; checks the structure."""
     # A copy, because another thread may translate with the original meanwhile.
     copy = translator.copy()
-    graph = GRAPHS[description.form](copy, description)
-    file = convert(graph, copy.model, description.quantize)
+    form = FORMS[description.form](copy, description)
+    file = convert(form, copy.model, description.quantize)
     _refuse(structure_faults(file, translator.model))
     entries = {}
     if description.form == "inside":

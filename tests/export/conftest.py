@@ -1,8 +1,11 @@
 """Exported files of the trained translator, each written once; and many texts."""
 
+import os
+
 import numpy as np
 import pytest
 from checks import randomize
+from child_process import PROGRAMS, run
 from once_per_run import made_once
 
 from keras_vanilla import Transformer, Translator, export
@@ -26,6 +29,30 @@ def float32_file(trained_translator, tmp_path_factory):
         "float32.tflite",
         lambda path: export.tflite(trained_translator, path, quantize=None, **LIMITS),
     )
+
+
+@pytest.fixture(scope="session")
+def files_on_jax(trained_file, tmp_path_factory):
+    """A folder of files that JAX writes in an environment without TensorFlow."""
+    if (python := os.environ.get("KERAS_VANILLA_JAX_PYTHON")) is None:
+        pytest.skip("KERAS_VANILLA_JAX_PYTHON names no Python without TensorFlow")
+
+    def write(folder):
+        folder.mkdir()
+        program = PROGRAMS / "export_on_jax.py"
+        run(program, trained_file, folder, python=python, backend="jax")
+
+    return made_once(tmp_path_factory, "on_jax", write)
+
+
+@pytest.fixture(scope="session")
+def float32_file_on_jax(files_on_jax):
+    return files_on_jax / "float32.tflite"
+
+
+@pytest.fixture(scope="session")
+def int8_file_on_jax(files_on_jax):
+    return files_on_jax / "int8.tflite"
 
 
 @pytest.fixture(scope="session")

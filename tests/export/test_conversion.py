@@ -5,7 +5,7 @@ import logging
 import pytest
 import tensorflow as tf
 
-from keras_vanilla.export.conversion import save_graph
+from keras_vanilla.export.tensorflow_graphs import save_graph
 
 
 class Doubling(tf.Module):

@@ -14,8 +14,11 @@ pytestmark = pytest.mark.full
 MAX_BYTES = 160
 
 
-@pytest.fixture(scope="module")
-def path(trained_translator, tmp_path_factory):
+@pytest.fixture(scope="module", params=["TensorFlow", "JAX"])
+def path(request, trained_translator, tmp_path_factory):
+    if request.param == "JAX":
+        return request.getfixturevalue("files_on_jax") / "inside.tflite"
+
     def write(path):
         settings = {"max_bytes": MAX_BYTES, "max_source_length": 29, "max_length": 59}
         settings |= {"form": "inside", "quantize": None, "check": "structure"}

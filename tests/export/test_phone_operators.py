@@ -8,7 +8,8 @@ import pytest
 
 from keras_vanilla import Transformer, Translator, export
 from keras_vanilla._operators import Operators, current_operators, use_operators
-from keras_vanilla.export.phone_operators import PhoneOperators, fused_attentions
+from keras_vanilla.export.fused_projections import fused_attentions
+from keras_vanilla.export.phone_operators import PhoneOperators
 from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
 
 INPUTS = {

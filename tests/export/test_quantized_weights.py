@@ -6,7 +6,7 @@ from ai_edge_litert import schema_py_generated as schema
 from text_form import TextForm
 
 from keras_vanilla import export
-from keras_vanilla.export.conversion import round_to_int4
+from keras_vanilla.export.conversion import round_matrices
 from keras_vanilla.export.metadata.flatbuffer import packed, unpacked
 from keras_vanilla.models import fake_quantize
 from keras_vanilla.models.fake_quantization import rounded
@@ -160,5 +160,15 @@ def in_int4(operators):
                 builtinOptions=options,
             )
         )
-    round_to_int4(model)
+    round_matrices(model, "int4")
     return model
+
+
+@pytest.mark.full
+def test_matrices_are_rounded_as_by_tensorflow(text_file, int8_file_on_jax):
+    files = [unpacked(path.read_bytes()) for path in (text_file, int8_file_on_jax)]
+    expected, received = ([whole for whole, _ in matrices(file)] for file in files)
+    assert len(received) == len(expected) > 5
+    for whole in received:
+        others = [other for other in expected if other.shape == whole.shape]
+        assert min(np.mean(whole != other) for other in others) < 1e-3

@@ -7,7 +7,7 @@ import tensorflow as tf
 from models import make_decisive_model
 
 from keras_vanilla.decoding import DecodingConfig, beam_search
-from keras_vanilla.export import search_graph
+from keras_vanilla.export import growing_caches
 from keras_vanilla.export.search_graph import SearchGraph
 
 SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0]])
@@ -22,7 +22,7 @@ def test_search_of_many_segments_is_keras_s(monkeypatch):
     assert np.count_nonzero(expected[:, 0]) > 20
     any_shape = [tf.TensorSpec([None, None], tf.int32)]  # as in a SavedModel
     for segment in (2, 5):
-        monkeypatch.setattr(search_graph, "_SEGMENT", segment)
+        monkeypatch.setattr(growing_caches, "_SEGMENT", segment)
         search = SearchGraph(model, decoding, 14)
         graph = tf.function(search, any_shape, autograph=False)
         ids, received = graph(tf.constant(SOURCES, "int32"))

@@ -12,13 +12,18 @@ from keras_vanilla import export
 from keras_vanilla.decoding import greedy_search
 from keras_vanilla.models import fake_quantize
 
-FILES = {"int8": "text_file", None: "float32_file"}
+FILES = {
+    "int8": "text_file",
+    None: "float32_file",
+    "int8 on JAX": "int8_file_on_jax",
+    "float32 on JAX": "float32_file_on_jax",
+}
 
 
-@pytest.fixture(scope="module", params=["int8", *in_full(None)])
+@pytest.fixture(scope="module", params=["int8", *in_full(*list(FILES)[1:])])
 def caller(request):
     caller = TextForm(request.getfixturevalue(FILES[request.param]))
-    caller.quantized = request.param == "int8"
+    caller.quantized = "int8" in (request.param or "")
     return caller
 
 

@@ -3,15 +3,18 @@
 import numpy as np
 import pytest
 import sentencepiece
+import tensorflow as tf
 import word_reversal
 from pieces_in_text import decoded_pieces, encoded_pieces
 from teacher_forcing import forced_inputs, log_probabilities
 from text_form import TextForm
 
 from keras_vanilla import export
+from keras_vanilla._operators import use_operators
 from keras_vanilla.decoding.attended_source import alignment_layer
 from keras_vanilla.export import read_description, signatures
 from keras_vanilla.export.config import ExportConfig
+from keras_vanilla.export.phone_operators import DynamicShapes
 from keras_vanilla.export.to_tflite import described
 
 pytestmark = pytest.mark.full
@@ -99,8 +102,11 @@ def test_outputs_are_those_of_keras_and_sentencepiece(path, trained_translator):
 def test_each_output_can_be_alone(small_translator, output, names):
     config = ExportConfig.of(outputs=[output], **SMALL)
     description = described(small_translator, "x", config)
-    graph = signatures.TextForm(small_translator, description)
-    function = graph.signatures()["translate"].get_concrete_function()
+    form = signatures.TextForm(small_translator, description)
+    translate, inputs = form.signatures()["translate"]
+    specs = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in inputs.items()}
+    with use_operators(DynamicShapes()):
+        function = tf.function(translate).get_concrete_function(**specs)
     always = {"text", "ids", "score", "probability", "known"}
     expected = always | {"text_ends"} | names
     assert set(function.structured_outputs) == expected

@@ -424,12 +424,14 @@ def main() -> None:
     parser.add_argument("--tatoeba", type=Path, nargs=2, required=True)
     parser.add_argument("--sentences", type=Path, required=True)
     parser.add_argument("--words", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     sides = (path.read_text(encoding="utf-8").splitlines() for path in options.tatoeba)
     tatoeba = list(zip(*sides, strict=True))
     sentences = _table(options.sentences, _of_documents)
     labels = _table(options.words, lambda english, _: not is_held_out(english))
-    write_pairs(pairs(tatoeba, sentences, labels), options.source, options.target)
+    made = pairs(tatoeba, sentences, labels, options.seed)
+    write_pairs(made, options.source, options.target)
 
 
 if __name__ == "__main__":

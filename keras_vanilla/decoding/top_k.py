@@ -33,10 +33,8 @@ def blockwise_top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
         values = ops.pad(values, padding, constant_values=float("-inf"))
     values = ops.reshape(values, (batch, blocks, block))
     chosen = ops.cast(ops.top_k(ops.max(values, axis=2), k=k)[1], "int32")
-    if k > 1:
-        chosen = current_operators().sort(
-            chosen
-        )  # (B, k), so equal values keep their order
+    if k > 1:  # (B, k), so equal values keep their order
+        chosen = current_operators().sort(chosen)
     rows = ops.expand_dims(ops.arange(batch, dtype="int32") * blocks, 1) + chosen
     values = ops.reshape(values, (batch * blocks, block))
     values = ops.reshape(ops.take(values, rows, axis=0), (batch, k * block))

@@ -2,7 +2,7 @@
 
 import re
 
-# Of 750 texts, half of the wrong translations and an eighth of the right are below.
+# Of 750 texts, 62 % of the wrong translations and 22 % of the right are below.
 LEAST_PROBABILITY = 0.6
 LEAST_KNOWN = 0.5
 ADDRESS = re.compile(

@@ -1,6 +1,8 @@
 """The translators that are installed with the package."""
 
 import hashlib
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from keras_vanilla.pretrained import FOLDER, NAMES, pretrained_file
 from keras_vanilla.translation import Translator
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared/data/tatoeba-en-fr"
+FORMS = Path(__file__).parents[1] / "benchmarks/probe_en_fr.tsv"
+CARD = FOLDER / "en-fr" / "README.md"
 SENTENCES = {
     "The animal didn't cross the street because it was too tired.": (
         "L'animal n'a pas traversé la rue parce qu'il était trop fatigué."
@@ -25,10 +29,11 @@ SENTENCES = {
     "You should see a doctor before the holidays.": (
         "Tu devrais voir un médecin avant les vacances."
     ),
-    "She said “hello” and left.": "Elle a dit « bonjour » et est partie.",
+    "She said: “I am tired.”": "Elle a dit : « Je suis fatigué. »",
+    "My rent is €448 a month.": "Mon loyer est de 448 € par mois.",
     "We are going to the beach tomorrow.": "Nous allons à la plage demain.",
 }
-BLEU = 45.4  # on the test set with 5 beams, as the card says
+BLEU = 41.6  # on the test set with 5 beams, as the card says
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +51,7 @@ def test_each_name_has_its_files_and_no_other_is_there():
 
 def test_files_are_small():
     files = [pretrained_file("en-fr", suffix) for suffix in (".keras", ".tflite")]
-    assert sum(file.stat().st_size for file in files) < 8 * 2**20
+    assert sum(file.stat().st_size for file in files) < 10 * 2**20
 
 
 def test_sentences_are_translated(translator):
@@ -58,6 +63,21 @@ def test_file_translates_them_equally():
     translate = open_line_translator(str(pretrained_file("en-fr", ".tflite")))
     results = translate(list(SENTENCES))
     assert [result.text for result in results] == list(SENTENCES.values())
+
+
+def test_file_translates_what_people_type_as_its_card_says():
+    """Prices, dates, measures, names: 15 sentences of each, one may round otherwise."""
+    rows = [line.split("\t") for line in FORMS.read_text(encoding="utf-8").splitlines()]
+    results = open_line_translator(str(pretrained_file("en-fr", ".tflite")))(
+        [sentence for _, sentence, _ in rows]
+    )
+    right = Counter()
+    for (kind, _, pattern), result in zip(rows, results, strict=True):
+        right[kind] += bool(re.search(pattern.replace(" ", r"\s?"), result.text))
+    said = re.findall(r"([a-z][a-z ]*) (\d+) of 15", CARD.read_text(encoding="utf-8"))
+    said = {kind: int(count) for kind, count in said}
+    assert set(said) == {kind for kind, _, _ in rows}
+    assert not {kind: right[kind] for kind in said if right[kind] < said[kind] - 1}
 
 
 def test_both_files_describe_themselves(translator):
@@ -72,7 +92,7 @@ def test_both_files_describe_themselves(translator):
 
 
 def test_card_is_that_of_the_file():
-    card = (FOLDER / "en-fr" / "README.md").read_text(encoding="utf-8")
+    card = CARD.read_text(encoding="utf-8")
     content = pretrained_file("en-fr", ".tflite").read_bytes()
     assert hashlib.sha256(content).hexdigest() in card
     assert f"{len(content):,} bytes" in card

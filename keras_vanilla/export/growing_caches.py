@@ -1,8 +1,12 @@
 """Caches of a search in a TensorFlow graph, as long as the output so far."""
 
+from collections.abc import Callable
+from typing import Any
+
 import tensorflow as tf
 from keras import ops
 
+from keras_vanilla._types import Tensor
 from keras_vanilla.export.search_graph import LimitedOutput
 
 _SEGMENT = 12  # positions by which the caches grow
@@ -15,13 +19,19 @@ class GrowingCaches(LimitedOutput):
     little longer than the output so far.
     """
 
-    def start_cache(self, memory, memory_mask, max_length, beam_size=None):
+    def start_cache(
+        self,
+        memory: Tensor,
+        memory_mask: Tensor,
+        max_length: Tensor | int | None,
+        beam_size: int | None = None,
+    ) -> Any:
         """Returns caches without positions."""
         empty = 0 * tf.shape(memory)[1]  # a dynamic length in the graph
         cache = self._model.start_cache(memory, memory_mask, empty, beam_size)
         return cache._replace(removed=empty) if cache.is_shared else cache
 
-    def while_loop(self, unfinished, step, state):
+    def while_loop(self, unfinished: Callable, step: Callable, state: Any) -> Any:
         """Runs `keras.ops.while_loop` in segments with increasingly long caches."""
 
         def segment(state):

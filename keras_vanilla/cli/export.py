@@ -138,9 +138,8 @@ def _export(options):
     if is_site:
         checks = {"config": config, "sample": sample}
         is_ours = options.model in [str(pretrained_file(name)) for name in NAMES]
-        if (
-            is_ours and sample is None and not settings
-        ):  # its file is smaller and better
+        if is_ours and sample is None and not settings:
+            # The installed file is smaller and better than a new one.
             checks = {"model": Path(options.model).with_suffix(".tflite")}
         write_site(translator, output, options.runtime, say, **checks)
         print(f"{output} is written: the files of a web site. To see it:")

@@ -95,7 +95,7 @@ def beam_search(
         if refills:
             return ops.logical_not(state["finished"][:, 0])
         scores = _scores(state, score, banks)
-        if n_best == 1:
+        if n_best == 1:  # one operator; StableHLO's `top_k` without indices sorts
             worst = ops.max(scores, axis=1)  # (B,)
         else:
             worst = ops.top_k(scores, k=n_best)[0][:, -1]

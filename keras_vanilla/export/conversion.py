@@ -3,6 +3,7 @@
 import importlib.util
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -90,6 +91,14 @@ def convert(form: Any, model: Transformer, quantize: str | None) -> schema.Model
     else:
         from keras_vanilla.export.tensorflow_graphs import convert_form
     return convert_form(form, model, quantize)
+
+
+def not_builtin(names: Sequence[str]) -> str:
+    """The sentence about operators that a file may not hold."""
+    return (
+        "The file may hold TFLite's builtin operators only. The model needs others: "
+        f"{', '.join(names)}"
+    )
 
 
 def round_matrices(file: schema.ModelT, quantize: str) -> None:

@@ -14,7 +14,7 @@ from litert_converter.mlir.dialects import func
 from keras_vanilla._checks import first_line
 from keras_vanilla._operators import use_operators
 from keras_vanilla._types import Tensor
-from keras_vanilla.export.conversion import round_matrices
+from keras_vanilla.export.conversion import not_builtin, round_matrices
 from keras_vanilla.export.fused_projections import FusedProjections
 from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.models.transformer import Transformer
@@ -50,16 +50,7 @@ class StablehloOperators(FusedProjections):
 
 
 def convert_form(form: Any, model: Transformer, quantize: str | None) -> schema.ModelT:
-    """Converts a form to the tables of a `.tflite` file with builtin operators only.
-
-    Args:
-        form: one of `signatures.FORMS`.
-        model: Transformer that the form runs.
-        quantize: "int8", "int4", or None for float32.
-    Raises:
-        RuntimeError: if the form needs operators that are not builtin, or cannot be
-            converted for another reason.
-    """
+    """Converts a form on JAX, see `conversion.convert`."""
     context = ir.Context()
     converter.prepare_mlir_context(context)
     with context, use_operators(StablehloOperators(model)):
@@ -76,10 +67,7 @@ def convert_form(form: Any, model: Transformer, quantize: str | None) -> schema.
         _outline_loops(module)
         names = sorted({operation.name for operation in _operations(module.body)})
         if others := [n for n in names if n.startswith(("stablehlo.", "chlo."))]:
-            raise RuntimeError(
-                "The file may hold TFLite's builtin operators only. The model needs "
-                f"others: {', '.join(others)}"
-            )
+            raise RuntimeError(not_builtin(others))
         file = unpacked(converter.export_flatbuffer_to_bytes(module.operation))
     if quantize:
         round_matrices(file, quantize)

@@ -12,7 +12,7 @@ from ai_edge_litert import schema_py_generated as schema
 from keras_vanilla._checks import first_line
 from keras_vanilla._operators import use_operators
 from keras_vanilla._types import PathLike
-from keras_vanilla.export.conversion import round_matrices
+from keras_vanilla.export.conversion import not_builtin, round_matrices
 from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.export.phone_operators import PhoneOperators
 from keras_vanilla.models.transformer import Transformer
@@ -49,16 +49,7 @@ class _FormModule(tf.Module):
 
 
 def convert_form(form: Any, model: Transformer, quantize: str | None) -> schema.ModelT:
-    """Converts a form to the tables of a `.tflite` file with builtin operators only.
-
-    Args:
-        form: one of `signatures.FORMS`.
-        model: Transformer that the form runs.
-        quantize: "int8", "int4", or None for float32.
-    Raises:
-        RuntimeError: if the graph needs operators that are not builtin, or TensorFlow
-            Lite cannot convert it for another reason.
-    """
+    """Converts a form on TensorFlow, see `conversion.convert`."""
     operators, module = PhoneOperators(model), _FormModule(form, model)
     with use_operators(operators), tempfile.TemporaryDirectory() as folder:
         # Only a SavedModel keeps the names; the converter's other inputs lose them.
@@ -112,8 +103,5 @@ def _reason(error):
     lists = re.findall(r"^(?:TF Select|Custom) ops: (.*)$", text, re.MULTILINE)
     names = sorted({name.strip() for names in lists for name in names.split(",")})
     if names:
-        return (
-            "The file may hold TFLite's builtin operators only. The model needs "
-            f"others: {', '.join(names)}"
-        )
+        return not_builtin(names)
     return f"TensorFlow Lite cannot convert the model: {first_line(error)}"

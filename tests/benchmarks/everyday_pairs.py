@@ -430,8 +430,8 @@ def main() -> None:
     tatoeba = list(zip(*sides, strict=True))
     sentences = _table(options.sentences, _of_documents)
     labels = _table(options.words, lambda english, _: not is_held_out(english))
-    made = pairs(tatoeba, sentences, labels, options.seed)
-    write_pairs(made, options.source, options.target)
+    everyday = pairs(tatoeba, sentences, labels, options.seed)
+    write_pairs(everyday, options.source, options.target)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,13 @@ from keras_vanilla.training import new_translator
 
 SPACE = "\u2581"
 FROM_TOKENIZER = (
-    *("source_vocabulary_size", "target_vocabulary_size", "max_length"),
-    *("pad_id", "start_id", "end_id", "forbidden_ids"),
+    "source_vocabulary_size",
+    "target_vocabulary_size",
+    "max_length",
+    "pad_id",
+    "start_id",
+    "end_id",
+    "forbidden_ids",
 )
 
 

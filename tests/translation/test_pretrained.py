@@ -74,10 +74,10 @@ def test_file_translates_what_people_type_as_its_card_says():
     right = Counter()
     for (kind, _, pattern), result in zip(rows, results, strict=True):
         right[kind] += bool(re.search(pattern.replace(" ", r"\s?"), result.text))
-    said = re.findall(r"([a-z][a-z ]*) (\d+) of 15", CARD.read_text(encoding="utf-8"))
-    said = {kind: int(count) for kind, count in said}
-    assert set(said) == {kind for kind, _, _ in rows}
-    assert not {kind: right[kind] for kind in said if right[kind] < said[kind] - 1}
+    cells = re.findall(r"([a-z][a-z ]*) (\d+) of 15", CARD.read_text(encoding="utf-8"))
+    on_card = {kind: int(count) for kind, count in cells}
+    assert set(on_card) == {kind for kind, _, _ in rows}
+    assert not {k: right[k] for k, count in on_card.items() if right[k] < count - 1}
 
 
 def test_both_files_describe_themselves(translator):
